@@ -1,0 +1,2 @@
+//! signalbox.
+fn main() {}

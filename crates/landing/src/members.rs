@@ -1,0 +1,298 @@
+//! The calls and their members: one table that drives parsing (and the reference page).
+//!
+//! A member that breaks its grammar is refused with its name and the rule, never with its value.
+
+use crate::branch::{BRANCH_BYTES_MAX, is_branch};
+use crate::slice::Outcome;
+use kernel::{Id, Limits, Mode, Refusal};
+use serde_json::{Map, Value};
+
+/// The grammar of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grammar {
+    /// A UUID in lower-case canonical form.
+    Uuid,
+    /// The name of a number line.
+    Scope,
+    /// How many numbers a mint takes.
+    Count,
+    /// A floor of a mint.
+    Floor,
+    /// An integer from 1.
+    Entry,
+    /// An integer from 0: a turn's number or a line's value.
+    Counter,
+    /// A time limit of a wait, in milliseconds.
+    Timeout,
+    /// A branch name.
+    Branch,
+    /// A commit id.
+    Head,
+    /// 1 to 200 characters without control characters.
+    Text,
+    /// 0 to 200 characters without control characters.
+    Step,
+    /// A change mark of `queue/list`.
+    Mark,
+    /// How a stay ended.
+    Outcome,
+    /// What a caller reports at its end.
+    Report,
+    /// Number lines with their values.
+    Lines,
+}
+
+/// One member of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Member {
+    /// Its name.
+    pub name: &'static str,
+    /// Its grammar.
+    pub grammar: Grammar,
+    /// Whether the call must have it.
+    pub required: bool,
+}
+
+/// One call.
+#[derive(Debug, Clone, Copy)]
+pub struct CallSpec {
+    /// Its name, which is also its route.
+    pub name: &'static str,
+    /// Its members besides `project` (which every call has) and `request`.
+    pub members: &'static [Member],
+    /// Whether it takes a `request`: the changing calls do, save those that are harmless to repeat.
+    pub request: bool,
+    /// How it holds its project's lock.
+    pub mode: Mode,
+}
+
+const fn must(name: &'static str, grammar: Grammar) -> Member {
+    Member { name, grammar, required: true }
+}
+
+const fn may(name: &'static str, grammar: Grammar) -> Member {
+    Member { name, grammar, required: false }
+}
+
+/// Every call of the landing part.
+pub const CALLS: &[CallSpec] = &[
+    CallSpec {
+        name: "mint",
+        members: &[must("scope", Grammar::Scope), may("floor", Grammar::Floor), may("count", Grammar::Count)],
+        request: true,
+        mode: Mode::Shared,
+    },
+    CallSpec {
+        name: "queue/enter",
+        members: &[
+            must("ticket", Grammar::Uuid),
+            must("branch", Grammar::Branch),
+            must("head", Grammar::Head),
+            must("label", Grammar::Text),
+            may("step", Grammar::Step),
+        ],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "queue/renew",
+        members: &[
+            must("ticket", Grammar::Uuid),
+            must("entry", Grammar::Entry),
+            may("step", Grammar::Step),
+        ],
+        request: false,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "queue/wait",
+        members: &[
+            must("ticket", Grammar::Uuid),
+            must("entry", Grammar::Entry),
+            may("timeoutMs", Grammar::Timeout),
+        ],
+        request: false,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "queue/leave",
+        members: &[
+            must("ticket", Grammar::Uuid),
+            must("entry", Grammar::Entry),
+            must("outcome", Grammar::Outcome),
+            may("report", Grammar::Report),
+        ],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "queue/list",
+        members: &[may("after", Grammar::Mark), may("timeoutMs", Grammar::Timeout)],
+        request: false,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "project/lift",
+        members: &[may("turnNo", Grammar::Counter), may("lines", Grammar::Lines)],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+];
+
+/// The most lines that one `project/lift` names.
+pub const LIFT_LINES_MAX: usize = 64;
+
+impl Grammar {
+    /// The rule, as a refusal and the reference say it.
+    #[must_use]
+    pub fn rule(self, limits: &Limits) -> String {
+        match self {
+            Grammar::Uuid => "a UUID in lower-case canonical form".into(),
+            Grammar::Scope => "1 to 64 of a-z 0-9 . _ / -, first a letter or digit".into(),
+            Grammar::Count => format!("an integer from 1 to {}", limits.mint_count_max),
+            Grammar::Floor => format!("an integer from 0 to {}", limits.floor_max),
+            Grammar::Entry => "an integer from 1".into(),
+            Grammar::Counter => format!("an integer from 0 to {COUNTER_MAX}"),
+            Grammar::Timeout => format!("an integer from 0 to {}, in milliseconds", limits.wait_max_ms),
+            Grammar::Branch => {
+                format!("a branch name as git takes it, of at most {BRANCH_BYTES_MAX} bytes")
+            }
+            Grammar::Head => "a commit id of 40 or 64 lower-case hexadecimal digits".into(),
+            Grammar::Text => "1 to 200 characters without control characters".into(),
+            Grammar::Step => "at most 200 characters without control characters".into(),
+            Grammar::Mark => "the mark of an earlier answer".into(),
+            Grammar::Outcome => {
+                let names: Vec<_> =
+                    Outcome::ALL.iter().filter(|o| **o != Outcome::Lapsed).map(|o| o.as_str()).collect();
+                format!("one of {}", names.join(", "))
+            }
+            Grammar::Report => format!(
+                "an object with commit, phases, checkCode or files, of at most {} bytes",
+                limits.report_bytes_max
+            ),
+            Grammar::Lines => format!("at most {LIFT_LINES_MAX} objects of scope and value"),
+        }
+    }
+
+    /// Whether the value obeys the rule.
+    #[must_use]
+    pub fn admits(self, value: &Value, limits: &Limits) -> bool {
+        match self {
+            Grammar::Uuid => text(value).is_some_and(|t| t.parse::<Id>().is_ok()),
+            Grammar::Scope => text(value).is_some_and(is_scope),
+            Grammar::Count => integer(value, 1, limits.mint_count_max),
+            Grammar::Floor => integer(value, 0, limits.floor_max),
+            Grammar::Entry => integer(value, 1, i64::MAX),
+            Grammar::Counter => integer(value, 0, COUNTER_MAX),
+            Grammar::Timeout => integer(value, 0, limits.wait_max_ms),
+            Grammar::Branch => text(value).is_some_and(is_branch),
+            Grammar::Head => text(value).is_some_and(is_head),
+            Grammar::Text => text(value).is_some_and(|t| is_text(t, 1)),
+            Grammar::Step => text(value).is_some_and(|t| is_text(t, 0)),
+            Grammar::Mark => text(value).is_some_and(|t| (1..=64).contains(&t.len()) && t.is_ascii()),
+            Grammar::Outcome => {
+                text(value).and_then(Outcome::parse).is_some_and(|outcome| outcome != Outcome::Lapsed)
+            }
+            Grammar::Report => value.as_object().is_some_and(|report| is_report(report, limits)),
+            Grammar::Lines => value.as_array().is_some_and(|lines| {
+                lines.len() <= LIFT_LINES_MAX && lines.iter().all(|line| lift_line(line).is_some())
+            }),
+        }
+    }
+}
+
+/// The greatest counter that `project/lift` raises to: far above what mints and turns reach, far below
+/// where adding to it could overflow.
+pub const COUNTER_MAX: i64 = 1 << 53;
+
+/// Checks the members against the table: first for an unknown one, then each in the table's order.
+///
+/// # Errors
+/// `invalid_request`, naming the member and the rule.
+pub fn check(spec: &CallSpec, body: &Map<String, Value>, limits: &Limits) -> Result<(), Refusal> {
+    let known = |name: &str| {
+        name == "project" || (name == "request" && spec.request) || spec.members.iter().any(|m| m.name == name)
+    };
+    if body.keys().any(|name| !known(name)) {
+        let names: Vec<_> = spec.members.iter().map(|m| m.name).collect();
+        return Err(Refusal::invalid(format!(
+            "the body has a member that {} does not know; send only project{}{}{}",
+            spec.name,
+            if names.is_empty() { "" } else { ", " },
+            names.join(", "),
+            if spec.request { ", request" } else { "" },
+        )));
+    }
+    let request = may("request", Grammar::Uuid);
+    for member in spec.members.iter().chain(spec.request.then_some(&request)) {
+        match body.get(member.name) {
+            None if member.required => return Err(broken(member, "is missing", limits)),
+            Some(Value::Null) => return Err(broken(member, "is null", limits)),
+            Some(value) if !member.grammar.admits(value, limits) => {
+                return Err(broken(member, "breaks its rule", limits));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn broken(member: &Member, what: &str, limits: &Limits) -> Refusal {
+    let omit = if member.required { "" } else { ", or leave it out" };
+    Refusal::invalid(format!("{} {what}; send {}{omit}", member.name, member.grammar.rule(limits)))
+}
+
+/// The refusal of a `project` that is missing or no UUID; it needs no lock.
+#[must_use]
+pub fn project_broken(limits: &Limits) -> Refusal {
+    broken(&must("project", Grammar::Uuid), "is missing or breaks its rule", limits)
+}
+
+/// Scope and value of one line of a `project/lift`.
+#[must_use]
+pub fn lift_line(line: &Value) -> Option<(&str, i64)> {
+    let line = line.as_object().filter(|line| line.len() == 2)?;
+    let scope = line.get("scope").and_then(Value::as_str).filter(|scope| is_scope(scope))?;
+    let value = line.get("value").filter(|value| integer(value, 0, COUNTER_MAX))?.as_i64()?;
+    Some((scope, value))
+}
+
+fn text(value: &Value) -> Option<&str> {
+    value.as_str()
+}
+
+fn integer(value: &Value, min: i64, max: i64) -> bool {
+    value.as_i64().is_some_and(|n| (min..=max).contains(&n))
+}
+
+/// Whether the text names a number line.
+#[must_use]
+pub fn is_scope(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b))
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+fn is_head(text: &str) -> bool {
+    (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+fn is_text(text: &str, min: usize) -> bool {
+    (min..=200).contains(&text.chars().count()) && !text.chars().any(char::is_control)
+}
+
+fn is_report(report: &Map<String, Value>, limits: &Limits) -> bool {
+    let member = |(name, value): (&String, &Value)| match name.as_str() {
+        "commit" => text(value).is_some_and(is_head),
+        "phases" => value.as_object().is_some_and(|phases| {
+            phases.iter().all(|(name, ms)| is_text(name, 1) && integer(ms, 0, COUNTER_MAX))
+        }),
+        "checkCode" => integer(value, i64::from(i32::MIN), i64::from(i32::MAX)),
+        "files" => value
+            .as_array()
+            .is_some_and(|files| files.iter().all(|file| text(file).is_some_and(|file| !file.is_empty()))),
+        _ => false,
+    };
+    report.iter().all(member)
+        && kernel::json::canonical(&Value::Object(report.clone())).len() <= limits.report_bytes_max
+}
