@@ -75,6 +75,9 @@ pub trait Subject: Send + Sync + 'static {
         limits: &Limits,
     ) -> Result<Decision<Self::Change>, Refusal>;
 
+    /// Marks a call that [`Decision::Park`] made wait: from now on it is asked again, not for the first time.
+    fn asked(call: &mut Self::Call);
+
     /// Applies one change to the slice, as the database will. Gives the value that the change returns,
     /// where it returns one (see [`Decision::Returned`]).
     fn apply(slice: &mut Self::Slice, change: &Self::Change) -> Option<i64>;

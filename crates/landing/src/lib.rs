@@ -33,12 +33,7 @@ impl Subject for Landing {
         vec![Key { kind: "project", name: call.project.as_str().to_owned(), mode: call.spec.mode }]
     }
 
-    fn decide(
-        slice: &Slice,
-        call: &Call,
-        now: Millis,
-        limits: &Limits,
-    ) -> Result<Decision<Change>, Refusal> {
+    fn decide(slice: &Slice, call: &Call, now: Millis, limits: &Limits) -> Result<Decision<Change>, Refusal> {
         let project = slice.projects.get(&call.project);
         if let Some(past) = remembered(project, call, now, limits) {
             return past.map(|json| Decision::Answer { json, changes: Vec::new() });
@@ -68,6 +63,10 @@ impl Subject for Landing {
             desk.push(forget(now, limits));
         }
         Ok(Decision::Answer { json: answer, changes: desk.into_changes() })
+    }
+
+    fn asked(call: &mut Call) {
+        call.asked = true;
     }
 
     fn apply(slice: &mut Slice, change: &Change) -> Option<i64> {
@@ -299,11 +298,7 @@ fn lift(
         stand.insert(scope, now);
     }
     for (scope, value) in &stand {
-        desk.push(Change::Line {
-            project: call.project.clone(),
-            scope: (*scope).to_owned(),
-            value: *value,
-        });
+        desk.push(Change::Line { project: call.project.clone(), scope: (*scope).to_owned(), value: *value });
     }
     json!({
         "turnNo": desk.state.turn_no,

@@ -96,11 +96,7 @@ pub const CALLS: &[CallSpec] = &[
     },
     CallSpec {
         name: "queue/renew",
-        members: &[
-            must("ticket", Grammar::Uuid),
-            must("entry", Grammar::Entry),
-            may("step", Grammar::Step),
-        ],
+        members: &[must("ticket", Grammar::Uuid), must("entry", Grammar::Entry), may("step", Grammar::Step)],
         request: false,
         mode: Mode::Exclusive,
     },
@@ -211,7 +207,9 @@ pub const COUNTER_MAX: i64 = 1 << 53;
 /// `invalid_request`, naming the member and the rule.
 pub fn check(spec: &CallSpec, body: &Map<String, Value>, limits: &Limits) -> Result<(), Refusal> {
     let known = |name: &str| {
-        name == "project" || (name == "request" && spec.request) || spec.members.iter().any(|m| m.name == name)
+        name == "project"
+            || (name == "request" && spec.request)
+            || spec.members.iter().any(|m| m.name == name)
     };
     if body.keys().any(|name| !known(name)) {
         let names: Vec<_> = spec.members.iter().map(|m| m.name).collect();
@@ -274,7 +272,8 @@ pub fn is_scope(text: &str) -> bool {
 }
 
 fn is_head(text: &str) -> bool {
-    (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    (text.len() == 40 || text.len() == 64)
+        && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 fn is_text(text: &str, min: usize) -> bool {

@@ -32,7 +32,16 @@ impl<'a> Desk<'a> {
     ) -> Self {
         let state = project.map_or_else(State::default, |p| p.state);
         let tickets = project.map_or_else(Vec::new, |p| p.tickets.clone());
-        Self { id, state, tickets, now: clock.max(state.time), spans, limits, before: state, changes: Vec::new() }
+        Self {
+            id,
+            state,
+            tickets,
+            now: clock.max(state.time),
+            spans,
+            limits,
+            before: state,
+            changes: Vec::new(),
+        }
     }
 
     /// When the ticket stops living, unless it is touched before: the first of the ends of its lease, its

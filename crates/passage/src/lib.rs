@@ -1,1 +1,54 @@
-//! Placeholder.
+//! The passage of a branch: `land` as nine steps, and what `init` and `mint` need besides.
+//!
+//! [`machine`] says what is done next and knows every way out; it does nothing itself. [`land`](mod@land) carries
+//! its words out. The fence that keeps a stale passage from landing is in [`epoch`], and what became of a
+//! push that nobody saw the end of in [`settle`].
+
+pub mod check;
+#[cfg(feature = "testing")]
+pub mod clock_file;
+pub mod end;
+pub mod epoch;
+pub mod event;
+mod fault;
+mod files;
+mod interrupt;
+pub mod journal;
+pub mod land;
+pub mod live;
+pub mod machine;
+pub mod merging;
+pub mod numbers;
+pub mod pool;
+pub mod process;
+pub mod procs;
+pub mod refused;
+pub mod renew;
+pub mod results;
+pub mod settings;
+pub mod settle;
+pub mod setup;
+pub mod site;
+pub mod template;
+
+pub use end::End;
+pub use event::{Event, Show};
+pub use interrupt::Interrupt;
+pub use site::Site;
+
+/// The clock that a command is given: the machine's own.
+#[cfg(not(feature = "testing"))]
+#[must_use]
+pub fn clock() -> std::sync::Arc<dyn kernel::Clock> {
+    std::sync::Arc::new(kernel::SystemClock)
+}
+
+/// The clock that a command is given: the file that `SIGNALBOX_CLOCK` names, else the machine's own.
+#[cfg(feature = "testing")]
+#[must_use]
+pub fn clock() -> std::sync::Arc<dyn kernel::Clock> {
+    match std::env::var_os("SIGNALBOX_CLOCK") {
+        Some(file) => std::sync::Arc::new(clock_file::ClockFile::new(file.into())),
+        None => std::sync::Arc::new(kernel::SystemClock),
+    }
+}

@@ -1,0 +1,203 @@
+//! What can be typed.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use kernel::Id;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Lands branches on one trunk, exactly once and one at a time.
+#[derive(Debug, Parser)]
+#[command(
+    name = "signalbox",
+    version,
+    propagate_version = false,
+    disable_help_subcommand = true,
+    after_help = "Example:\n  signalbox init --check 'make test'\n  git switch -c feature\n  (commit)\n  signalbox land"
+)]
+pub(crate) struct Args {
+    /// The folder of the state (default: signalbox/ in the repository's git directory)
+    #[arg(long, global = true, env = "SIGNALBOX_STATE", value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Print one JSON object per line, the last one the outcome
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Set this repository up
+    Init(Init),
+    /// Land a branch: wait for the turn, merge, check, push, leave
+    Land(Land),
+    /// Print a fresh number, or a block of them
+    Mint(Mint),
+    /// Mint a number and create the line's file for it
+    New(New),
+    /// Show who has the turn and who waits
+    Queue(Queue),
+    /// Show what landed, what did not and why, and how long each part took
+    Log(Log),
+    /// Show what goes wrong with a lock file, and that it does not here
+    Demo(Demo),
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  signalbox init --check 'cargo test' --line 'adr=docs/adr/{number:04}-{slug}.md'"
+)]
+pub(crate) struct Init {
+    /// The command that must pass before a branch lands
+    #[arg(long, value_name = "COMMAND", conflicts_with = "no_check")]
+    pub(crate) check: Option<String>,
+    /// Check nothing, and say so
+    #[arg(long)]
+    pub(crate) no_check: bool,
+    /// The trunk's branch (default: found out)
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) trunk: Option<String>,
+    /// The trunk's remote, or "." for this repository itself (default: found out)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) remote: Option<String>,
+    /// How a branch becomes commits of the trunk
+    #[arg(long, value_enum)]
+    pub(crate) strategy: Option<Strategy>,
+    /// A number line: NAME, or NAME=TEMPLATE (may be repeated)
+    #[arg(long = "line", value_name = "NAME[=TEMPLATE]")]
+    pub(crate) lines: Vec<String>,
+    /// How long a silent ticket lives in this box, in milliseconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(100..=86_400_000))]
+    pub(crate) lease_ms: Option<i64>,
+    /// How long a turn may last in this box, in milliseconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(100..=604_800_000))]
+    pub(crate) turn_ms: Option<i64>,
+    /// Keep this trunk from here on: its earlier state is lost, or was another clone's
+    #[arg(long)]
+    pub(crate) take_over: bool,
+    /// The state's folder was moved here; it is no copy
+    #[arg(long, conflicts_with = "take_over")]
+    pub(crate) moved: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Strategy {
+    Merge,
+    Squash,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  signalbox land            land the branch that is checked out here\n  signalbox land --json     the same for a program: on a non-zero exit do what `do` says"
+)]
+pub(crate) struct Land {
+    /// The branch (default: the one that is checked out here)
+    pub(crate) branch: Option<String>,
+    /// Merge and check, but push nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Wait at most this long for the turn (90s, 5m, 1h)
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "no_wait")]
+    pub(crate) wait: Option<Duration>,
+    /// Do not wait: take a place, print the ticket
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Go on with a ticket that was taken before
+    #[arg(long, value_name = "TICKET", value_parser = id)]
+    pub(crate) resume: Option<Id>,
+    /// Who lands, as others see it (default: you and this folder)
+    #[arg(long, env = "SIGNALBOX_LABEL", value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// A lost turn ends the command instead of being waited for again
+    #[arg(long)]
+    pub(crate) no_reenter: bool,
+    /// Only find out what became of pushes that were cut off
+    #[arg(long, conflicts_with_all = ["branch", "dry_run", "wait", "no_wait", "resume"])]
+    pub(crate) settle: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  signalbox mint adr --floor-from 'docs/adr/*.md'")]
+pub(crate) struct Mint {
+    /// The number line
+    pub(crate) line: String,
+    /// How many numbers, one after the other
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<i64>,
+    /// Start above this number
+    #[arg(long, value_name = "N")]
+    pub(crate) floor: Option<i64>,
+    /// Start above the highest number in the names of the trunk's files
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) floor_from: Option<String>,
+    /// Repeat an earlier mint whose answer was lost: the same id gets the same numbers
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub(crate) request: Option<Id>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  signalbox new adr 'Use SQLite, not files'")]
+pub(crate) struct New {
+    /// The number line; it needs a template
+    pub(crate) line: String,
+    /// The title, from which the file's name is made
+    pub(crate) title: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Queue {
+    /// Go on showing it as it changes
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Log {
+    /// How many entries (at most 20 are kept at hand)
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    pub(crate) count: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Demo {
+    /// Leave the repositories there to look at
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+fn id(text: &str) -> Result<Id, String> {
+    text.parse().map_err(|_| "it is no id; copy it as it was printed".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 =
+        number.parse().map_err(|_| "write a number with a unit, such as 90s or 5m".to_owned())?;
+    let seconds = match unit {
+        "s" | "" => number,
+        "m" => number.saturating_mul(60),
+        "h" => number.saturating_mul(3_600),
+        _ => return Err("the units are s, m and h".to_owned()),
+    };
+    Ok(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_duration_is_a_number_with_a_unit() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert!(duration("soon").is_err());
+        assert!(duration("5d").is_err());
+    }
+}

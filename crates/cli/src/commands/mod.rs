@@ -1,0 +1,52 @@
+//! The commands.
+
+mod demo;
+mod init;
+mod land;
+mod log;
+mod mint;
+mod queue;
+
+use crate::args::{Args, Command};
+use kernel::Clock;
+use passage::{End, Site};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where and how a command runs.
+pub(crate) struct Context {
+    cwd: PathBuf,
+    state: Option<PathBuf>,
+    json: bool,
+    clock: Arc<dyn Clock>,
+}
+
+impl Context {
+    fn site(&self) -> Result<Site, End> {
+        Site::open(&self.cwd, self.state.as_deref(), Arc::clone(&self.clock))
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(args: Args) -> End {
+    rustix::process::umask(rustix::fs::Mode::from_bits_retain(0o077));
+    let cwd = match std::env::current_dir() {
+        Ok(cwd) => cwd,
+        Err(_) => {
+            return End::new(2, "no_folder", "the folder where this runs is gone; go into another one");
+        }
+    };
+    // A relative folder means: from where the command stands.
+    let state = args.state.map(|state| cwd.join(state));
+    let context = Context { cwd, state, json: args.json, clock: passage::clock() };
+    let end = match args.command {
+        Command::Init(args) => init::run(&context, args),
+        Command::Land(args) => land::run(&context, args),
+        Command::Mint(args) => mint::mint(&context, &args),
+        Command::New(args) => mint::new(&context, &args),
+        Command::Queue(args) => queue::run(&context, &args),
+        Command::Log(args) => log::run(&context, &args),
+        Command::Demo(args) => demo::run(&context, &args),
+    };
+    end.unwrap_or_else(|end| end)
+}

@@ -1,0 +1,365 @@
+//! `land`: carries out what the [`Machine`] says, and tells it what was seen.
+
+mod ending;
+pub mod enter;
+mod push;
+
+use crate::check::{self, Checked};
+use crate::end::{End, exit, short};
+use crate::epoch::{Epoch, State, may_replace};
+use crate::event::{Event, Show};
+use crate::fault;
+use crate::interrupt::Interrupt;
+use crate::journal::Intent;
+use crate::live::Live;
+use crate::machine::{Do, Machine, Saw};
+use crate::merging::{self, Landing, Merged, Passenger};
+use crate::numbers;
+use crate::pool::NoBay;
+use crate::renew::Renewer;
+use crate::site::Site;
+use client::{Stay, TicketView};
+use git::{GitError, Oid, PushEnd, Seen, TrunkError};
+use kernel::{Code, Id, Millis};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How to land.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The branch.
+    pub branch: String,
+    /// Who lands, for people.
+    pub label: String,
+    /// A ticket to go on with.
+    pub ticket: Option<Id>,
+    /// Stop before the push.
+    pub dry_run: bool,
+    /// How long to wait for the turn; none: as long as it takes.
+    pub wait: Option<Duration>,
+    /// A lost turn is waited for again.
+    pub reenter: bool,
+}
+
+/// One passage on its way.
+pub struct Passage<'a> {
+    site: &'a Site,
+    show: Arc<dyn Show>,
+    interrupt: Interrupt,
+    options: Options,
+    head: Oid,
+    ticket: Id,
+    live: Live,
+    stay: Option<Stay>,
+    turn: Option<Turn>,
+    epoch: Option<Oid>,
+    seen: Option<Seen>,
+    landing: Option<Landing>,
+    intent: Option<Intent>,
+    phases: BTreeMap<&'static str, Millis>,
+    check_code: Option<i32>,
+    files: Vec<String>,
+    /// What is to be said, where the step that failed knows it best.
+    end: Option<End>,
+    /// What the remote said last.
+    said: String,
+}
+
+struct Turn {
+    no: i64,
+    began: Millis,
+    until: Millis,
+    lease: Millis,
+    renewer: Renewer,
+}
+
+impl std::fmt::Debug for Passage<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Passage").field("branch", &self.options.branch).finish_non_exhaustive()
+    }
+}
+
+/// Lands a branch: all nine steps. Ends with what the caller does next, whatever happens.
+#[must_use]
+pub fn land(site: &Site, show: Arc<dyn Show>, interrupt: &Interrupt, options: Options) -> End {
+    let mut passage = match Passage::prepare(site, show, interrupt.clone(), options) {
+        Ok(passage) => passage,
+        Err(end) => return end,
+    };
+    let mut machine = Machine::new(passage.options.dry_run, passage.options.reenter);
+    loop {
+        let now = machine.now();
+        fault::point(&format!("before:{}", name(now)));
+        let began = site.clock.now();
+        let saw = match now {
+            Do::Enter => passage.enter(),
+            Do::Wait => passage.wait(),
+            Do::TakeEpoch => passage.take_epoch(),
+            Do::Confirm => passage.confirm(),
+            Do::Merge => passage.merge(),
+            Do::Numbers => passage.numbers(),
+            Do::Check => passage.check(),
+            Do::Push => passage.push(),
+            Do::ReadBack => passage.read_back(),
+            Do::Fence => passage.fence(),
+            Do::Leave(outcome, why) => return passage.leave(outcome, why),
+            Do::Finish(why) => return passage.finish(why),
+        };
+        *passage.phases.entry(name(now)).or_default() += (site.clock.now() - began).max(0);
+        fault::point(&format!("after:{}", name(now)));
+        machine.next(passage.interruptible(now, saw));
+    }
+}
+
+/// A step's name, in the report and for fault points.
+fn name(step: Do) -> &'static str {
+    match step {
+        Do::Enter => "enter",
+        Do::Wait => "wait",
+        Do::TakeEpoch => "epoch",
+        Do::Confirm => "confirm",
+        Do::Merge => "merge",
+        Do::Numbers => "numbers",
+        Do::Check => "check",
+        Do::Push => "push",
+        Do::ReadBack => "read",
+        Do::Fence => "fence",
+        Do::Leave(..) => "leave",
+        Do::Finish(_) => "finish",
+    }
+}
+
+impl Passage<'_> {
+    /// Before the push a person may stop it between any two steps; once it was sent, its answer is waited
+    /// for.
+    fn interruptible(&self, step: Do, saw: Saw) -> Saw {
+        let sent = matches!(step, Do::Push | Do::ReadBack | Do::Fence);
+        if self.interrupt.signal().is_some() && !sent && saw != Saw::Gone { Saw::Interrupted } else { saw }
+    }
+
+    fn step(&self, step: &str) {
+        self.show.show(&Event::Step(step));
+        if let Some(turn) = &self.turn {
+            turn.renewer.step(step);
+        }
+    }
+
+    fn passenger(&self) -> Passenger<'_> {
+        let turn_no = self.turn.as_ref().map_or(0, |turn| turn.no);
+        Passenger { branch: &self.options.branch, head: &self.head, ticket: &self.ticket, turn_no }
+    }
+
+    /// The turn has come: from now on a thread renews it.
+    fn begin_turn(&mut self, view: &TicketView) -> Saw {
+        let (Some(stay), Some(no)) = (&self.stay, view.turn_no) else { return Saw::Broken };
+        let began = view.turn_at.unwrap_or(view.touched_at);
+        self.show.show(&Event::Turn { turn_no: no, waited: began - view.entered_at });
+        self.turn = Some(Turn {
+            no,
+            began,
+            until: view.turn_until.unwrap_or(Millis::MAX),
+            lease: view.lease_until - view.touched_at,
+            renewer: Renewer::start(self.site, stay, no, view),
+        });
+        Saw::Turn
+    }
+
+    fn lose_turn(&mut self) -> Saw {
+        self.turn = None;
+        self.epoch = None;
+        Saw::Gone
+    }
+
+    fn take_epoch(&mut self) -> Saw {
+        self.step("taking the fence");
+        let seen = match self.site.read_trunk() {
+            Ok(seen) => seen,
+            Err(end) => return self.refused_read(end),
+        };
+        let Some(turn) = &self.turn else { return Saw::Broken };
+        let mine = Epoch {
+            turn_no: turn.no,
+            ticket: self.ticket.clone(),
+            box_id: self.site.box_id.clone(),
+            state: State::Begun,
+            trunk: seen.trunk.as_ref().map_or_else(|| "none".to_owned(), |t| t.as_str().to_owned()),
+        };
+        match self.replace_epoch(&seen, &mine) {
+            Ok(saw) => saw,
+            Err(error) => self.broken(error),
+        }
+    }
+
+    fn replace_epoch(&mut self, seen: &Seen, mine: &Epoch) -> Result<Saw, GitError> {
+        let repo = &self.site.repo;
+        let stands = match &seen.epoch {
+            Some(stands) => {
+                let Some(epoch) = Epoch::parse(&repo.message_of(stands)?.to_string()) else {
+                    self.end = Some(End::new(
+                        exit::SETUP,
+                        "epoch_unreadable",
+                        "the fence at the remote is of a newer version or no fence; use the newest signalbox",
+                    ));
+                    return Ok(Saw::BadSettings);
+                };
+                Some(epoch)
+            }
+            None => None,
+        };
+        if let Err(stop) = may_replace(stands.as_ref(), mine) {
+            return Ok(Saw::Stopped(stop));
+        }
+        let epoch = repo.note_commit(mine.message(Id::random().as_str()).as_bytes(), seen.epoch.as_ref())?;
+        repo.keep(self.ticket.as_str(), "begun", &epoch)?;
+        let trunk = &self.site.trunk;
+        fault::point("epoch:before-move");
+        let moved = trunk.create_or_move(&trunk.epoch_ref(), &epoch, seen.epoch.as_ref())?;
+        fault::point("epoch:moved");
+        match moved {
+            PushEnd::Accepted => {}
+            PushEnd::Refused { text } | PushEnd::NoAnswer { text } => {
+                // Whether it moved all the same is read, never guessed.
+                match trunk.peek() {
+                    Ok(now) if now.epoch.as_ref() == Some(&epoch) => {}
+                    Ok(now) if now.epoch == seen.epoch => {
+                        self.said.clone_from(&text);
+                        self.end = Some(self.site.unreadable(TrunkError::Unreachable { text }));
+                        return Ok(Saw::Unreachable);
+                    }
+                    Ok(_) => return self.epoch_again(),
+                    Err(error) => {
+                        self.end = Some(self.site.unreadable(error));
+                        return Ok(Saw::Unreachable);
+                    }
+                }
+            }
+        }
+        self.epoch = Some(epoch);
+        Ok(Saw::Took)
+    }
+
+    /// Somebody moved the epoch between our reading and our writing: look again.
+    fn epoch_again(&mut self) -> Result<Saw, GitError> {
+        Ok(self.take_epoch())
+    }
+
+    fn refused_read(&mut self, end: End) -> Saw {
+        let saw = match end.code {
+            "other_box" => Saw::Stopped(crate::epoch::Stop::OtherBox),
+            "unreachable" | "box_unclear" => Saw::Unreachable,
+            "internal" => Saw::Broken,
+            _ => Saw::BadSettings,
+        };
+        self.end = Some(end);
+        saw
+    }
+
+    /// Asks the box; only its word counts. A lost answer is asked for again until the lease must be over.
+    fn confirm(&mut self) -> Saw {
+        match self.site.repo.resolve(&format!("refs/heads/{}", self.options.branch)) {
+            Ok(Some(head)) if head == self.head => {}
+            Ok(_) => return Saw::BranchMoved,
+            Err(error) => return self.broken(error),
+        }
+        let (Some(stay), Some(turn)) = (&self.stay, &self.turn) else { return Saw::Gone };
+        let no = turn.no;
+        match self.site.calls().renew(stay, None) {
+            Ok(view) if view.turn && view.turn_no == Some(no) => Saw::Ours,
+            Ok(_) => self.lose_turn(),
+            Err(error) if error.is(Code::TicketGone) => self.lose_turn(),
+            Err(error) => {
+                self.end = Some(crate::refused::end(&error, None));
+                Saw::Unreachable
+            }
+        }
+    }
+
+    fn merge(&mut self) -> Saw {
+        self.step("merging");
+        let seen = match self.site.read_trunk() {
+            Ok(seen) => seen,
+            Err(end) => return self.refused_read(end),
+        };
+        let trunk = seen.trunk.clone();
+        self.seen = Some(seen);
+        let settings = match self.site.trunk_settings(trunk.as_ref()) {
+            Ok((settings, _)) => settings,
+            Err(end) => return self.refused_read(end),
+        };
+        if let Some(end) = enter::unchecked(&settings) {
+            return self.refused_read(end);
+        }
+        // Objects that nothing refers to yet may be collected under our hands: once more, then.
+        let merged = merging::merge(self.site, trunk.as_ref(), settings.clone(), &self.passenger())
+            .or_else(|_| merging::merge(self.site, trunk.as_ref(), settings, &self.passenger()));
+        match merged {
+            Ok(Merged::Ready(landing)) => {
+                self.landing = Some(*landing);
+                Saw::Merged
+            }
+            Ok(Merged::Nothing) => Saw::Nothing,
+            Ok(Merged::Conflict(end, files)) => {
+                self.files = files;
+                self.end = Some(end);
+                Saw::Conflict
+            }
+            Err(error) => self.broken(error),
+        }
+    }
+
+    fn numbers(&mut self) -> Saw {
+        let Some(landing) = &self.landing else { return Saw::Broken };
+        match numbers::duplicate(self.site, landing, &self.passenger()) {
+            Ok(None) => Saw::NumbersFine,
+            Ok(Some(end)) => {
+                self.end = Some(end);
+                Saw::Duplicate
+            }
+            Err(error) => self.broken(error),
+        }
+    }
+
+    fn check(&mut self) -> Saw {
+        self.step("checking");
+        let (Some(landing), Some(turn)) = (&self.landing, &self.turn) else { return Saw::Broken };
+        let subject = check::Subject {
+            commit: &landing.commit,
+            tree: &landing.tree,
+            settings: &landing.settings,
+            ticket: &self.ticket,
+            branch: &self.options.branch,
+            turn_no: turn.no,
+        };
+        let limits =
+            check::Turn { renewer: &turn.renewer, until: turn.until, began: turn.began, lease: turn.lease };
+        let checked = check::run(self.site, &self.show, &self.interrupt, &self.live, &subject, Some(&limits));
+        match checked {
+            Ok(Checked::Green) => {
+                self.check_code = Some(0);
+                Saw::Green
+            }
+            Ok(Checked::Red(code)) => {
+                self.check_code = code;
+                Saw::Red
+            }
+            Ok(Checked::Lost) => self.lose_turn(),
+            Ok(Checked::TooLong(ran)) => {
+                self.end = Some(ending::too_long(ran, turn.until - turn.began));
+                Saw::TooLong
+            }
+            Ok(Checked::Interrupted) => Saw::Interrupted,
+            Err(NoBay::Git(error)) => self.broken(error),
+            Err(NoBay::Io(error)) => self.broken(error),
+        }
+    }
+
+    fn broken(&mut self, error: impl std::fmt::Display) -> Saw {
+        self.end = Some(End::internal(error));
+        Saw::Broken
+    }
+
+    fn branch(&self, most: usize) -> String {
+        short(&self.options.branch, most)
+    }
+}

@@ -1,0 +1,247 @@
+//! Step 9: leave with outcome and report, remove what was made, and say what the caller does next.
+
+use super::Passage;
+use super::enter::already_there;
+use crate::check::{self, Checked};
+use crate::end::{End, exit, quoted, short};
+use crate::event::Event;
+use crate::fault;
+use crate::machine::Why;
+use kernel::Millis;
+use landing::Outcome;
+use serde_json::{Map, Value, json};
+
+/// The largest report that the box takes, in bytes.
+const REPORT_MAX: usize = 2_048;
+
+impl Passage<'_> {
+    pub(super) fn leave(mut self, outcome: Outcome, why: Why) -> End {
+        if let Some(turn) = &mut self.turn {
+            turn.renewer.stop();
+        }
+        if let Some(stay) = &self.stay {
+            let report = self.report(outcome);
+            // A stay that has ended already keeps its row in the register.
+            let _ = self.site.calls().leave(stay, outcome.as_str(), Some(&report), None);
+        }
+        fault::point("leave:left");
+        self.finish(why)
+    }
+
+    pub(super) fn finish(mut self, why: Why) -> End {
+        let end = self.saying(why);
+        self.tidy(why);
+        end
+    }
+
+    /// Removes what was made: the refs that kept objects, the intent, the lock. What is still open stays.
+    fn tidy(self, why: Why) {
+        if why == Why::StillWaiting {
+            return self.live.forget();
+        }
+        if why != Why::Unknown {
+            let dropped = self.site.repo.drop_keep(self.ticket.as_str());
+            if let Some(intent) = &self.intent {
+                fault::point("leave:before-close");
+                let closed = self.site.journal().close(intent, why == Why::Landed);
+                if dropped.is_err() || closed.is_err() {
+                    let text =
+                        "the record of this landing could not be completed; `signalbox land --settle` does";
+                    self.show.show(&Event::Note(text));
+                }
+            }
+        }
+        self.live.release();
+    }
+
+    fn report(&self, outcome: Outcome) -> Value {
+        let mut report = Map::new();
+        if let Some(landing) = self.landing.as_ref().filter(|_| outcome == Outcome::Landed) {
+            report.insert("commit".into(), landing.commit.as_str().into());
+        }
+        report.insert("phases".into(), json!(self.phases));
+        if let Some(code) = self.check_code {
+            report.insert("checkCode".into(), code.into());
+        }
+        if !self.files.is_empty() {
+            let mut files: Vec<String> = self.files.iter().map(|file| short(file, 120)).collect();
+            report.insert("files".into(), json!(files));
+            while Value::Object(report.clone()).to_string().len() > REPORT_MAX && !files.is_empty() {
+                files.pop();
+                report.insert("files".into(), json!(files));
+            }
+        }
+        Value::Object(report)
+    }
+
+    fn saying(&mut self, why: Why) -> End {
+        let branch = self.branch(35);
+        let land = format!("signalbox land {}", quoted(&self.options.branch));
+        let trunk = short(&self.site.trunk_name(), 35);
+        let given = self.end.take();
+        let end = match why {
+            Why::Landed => self.landed(&branch, &trunk),
+            Why::Nothing => already_there(self.site, &self.options.branch),
+            Why::DryRun => End::new(
+                exit::DONE,
+                "dry_run",
+                format!("{branch} would land on {trunk}: merged and checked, nothing pushed"),
+            )
+            .next(land),
+            Why::StillWaiting => {
+                let resume = format!(
+                    "signalbox land {} --resume {}",
+                    quoted(&self.options.branch),
+                    self.ticket.as_str()
+                );
+                let line = format!("{branch} still waits; its place is kept until its lease ends");
+                End::new(exit::WAITING, "still_waiting", line).next(resume)
+            }
+            Why::Red => self.red(&branch, &trunk),
+            Why::BranchMoved => End::new(
+                exit::MEND,
+                "branch_moved",
+                format!("{branch} was changed while it was on its way; land it again as it is now"),
+            )
+            .next(land),
+            Why::TurnLost => End::new(
+                exit::TURN,
+                "turn_lost",
+                format!("the turn of {branch} is lost: it was not heard of in time; land it again"),
+            )
+            .next(land),
+            Why::RemoteRefused => End::new(
+                exit::REFUSED,
+                "remote_refused",
+                format!("the remote refuses the push of {branch}; the next lines are its words"),
+            )
+            .more(self.said.clone()),
+            Why::Restless => End::new(
+                exit::AGAIN,
+                "trunk_restless",
+                format!("{trunk} was moved outside the queue again and again; nothing landed, try again"),
+            )
+            .next(land),
+            Why::Unknown => End::new(
+                exit::UNKNOWN,
+                "outcome_unknown",
+                format!("{branch} was pushed, but what became of it cannot be read; settle it"),
+            )
+            .more(self.said.clone())
+            .next("signalbox land --settle"),
+            Why::Interrupted => {
+                let signal = self.interrupt.signal().unwrap_or(2);
+                let code = u8::try_from(128 + signal).unwrap_or(130);
+                End::new(code, "interrupted", format!("stopped; {branch} did not land and left the queue"))
+                    .next(land)
+            }
+            Why::Unreachable => given.clone().unwrap_or_else(|| {
+                let line = format!("the remote cannot be reached; {branch} did not land, try again");
+                End::new(exit::AGAIN, "unreachable", line).more(self.said.clone())
+            }),
+            Why::Conflict
+            | Why::Duplicate
+            | Why::TooLong
+            | Why::OtherBox
+            | Why::Obstacle
+            | Why::BadSettings
+            | Why::Broken => given.clone().unwrap_or_else(|| self.nameless(why, &branch)),
+        };
+        let end = match (why, given) {
+            (Why::Unknown, Some(given)) => end.more(given.line).more(given.more.join("\n")),
+            _ => end,
+        };
+        self.with_facts(end)
+    }
+
+    fn nameless(&self, why: Why, branch: &str) -> End {
+        match why {
+            Why::OtherBox => End::new(
+                exit::SETUP,
+                "other_box",
+                "another clone keeps this trunk; share its state (--state DIR), or take over",
+            )
+            .next("signalbox init --take-over"),
+            _ => End::internal(format!("the passage of {branch} met something that it has no answer to")),
+        }
+    }
+
+    fn with_facts(&self, mut end: End) -> End {
+        end = end.fact("branch", self.options.branch.as_str()).fact("head", self.head.as_str());
+        end = end.fact("ticket", self.ticket.as_str());
+        if let Some(turn) = &self.turn {
+            end = end.fact("turnNo", turn.no);
+        }
+        end.fact("phases", json!(self.phases))
+    }
+
+    fn landed(&self, branch: &str, trunk: &str) -> End {
+        let commit = self.landing.as_ref().map(|landing| landing.commit.clone());
+        let short_commit = commit.as_ref().map_or("", |commit| commit.short());
+        let turn = self.turn.as_ref().map_or(0, |turn| turn.no);
+        let end = End::new(
+            exit::DONE,
+            "landed",
+            format!("{branch} landed on {trunk} as {short_commit} (turn {turn})"),
+        );
+        match commit {
+            Some(commit) => end.fact("commit", commit.as_str()),
+            None => end,
+        }
+    }
+
+    /// Says whose fault a red check is: the trunk alone is checked once with the same command, after the
+    /// turn was given back.
+    fn red(&mut self, branch: &str, trunk: &str) -> End {
+        let code = self.check_code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
+        let log = self.site.state.join("logs").join(format!("{}.log", self.ticket.as_str()));
+        let fault = self.fault();
+        let line = match fault {
+            Some("trunk") => format!("the check fails ({code}), on {trunk} alone too; mend the trunk first"),
+            Some(_) => format!("the check of {branch} fails ({code}), {trunk} alone passes; mend the branch"),
+            None => format!("the check of {branch} with {trunk} fails ({code}); mend the branch"),
+        };
+        let log = log.display().to_string();
+        End::new(exit::RED, "check_red", line)
+            .more(format!("Its output: {log}"))
+            .fact("fault", fault.unwrap_or("unknown"))
+            .fact("checkCode", self.check_code.map_or(Value::Null, Value::from))
+            .fact("log", log.clone())
+            .next(format!("less {}", quoted(&log)))
+    }
+
+    fn fault(&self) -> Option<&'static str> {
+        let landing = self.landing.as_ref()?;
+        let trunk = landing.old.as_ref()?;
+        let tree = self.site.repo.tree_of(trunk).ok()?;
+        self.show.show(&Event::Step("checking the trunk alone, to see whose fault it is"));
+        let subject = check::Subject {
+            commit: trunk,
+            tree: &tree,
+            settings: &landing.settings,
+            ticket: &self.ticket,
+            branch: &self.site.trunk.branch,
+            turn_no: self.turn.as_ref().map_or(0, |turn| turn.no),
+        };
+        match check::run(self.site, &self.show, &self.interrupt, &self.live, &subject, None) {
+            Ok(Checked::Green) => Some("branch"),
+            Ok(Checked::Red(_)) => Some("trunk"),
+            _ => None,
+        }
+    }
+}
+
+/// The turn's limit came before the check ended.
+pub(super) fn too_long(ran: Millis, limit: Millis) -> End {
+    let seconds = |ms: Millis| format!("{}.{} s", ms / 1_000, ms % 1_000 / 100);
+    let line = format!(
+        "the check ran {} and the turn's limit of {} came; make it quicker, or raise the limit",
+        seconds(ran),
+        seconds(limit)
+    );
+    End::new(exit::TURN, "turn_limit", line)
+        .more("The limit stands in the state: signalbox init --turn-ms N raises it for this box.")
+        .fact("checkMs", ran)
+        .fact("turnMs", limit)
+        .next(format!("signalbox init --turn-ms {}", limit.saturating_mul(2)))
+}

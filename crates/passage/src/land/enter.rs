@@ -1,0 +1,351 @@
+//! Steps 1 and 2: what must hold before entering, and the wait.
+
+use super::{Options, Passage};
+use crate::end::{End, exit, quoted, short};
+use crate::event::{Event, Show};
+use crate::interrupt::Interrupt;
+use crate::live::Live;
+use crate::machine::Saw;
+use crate::renew;
+use crate::settings::Settings;
+use crate::settle;
+use crate::site::Site;
+use client::{CallError, Enter, Stay, TicketView, Typed};
+use git::{GitError, Head, Obstacle, ObstacleKind, Oid, Operation, Remote};
+use kernel::{Code, Id, Millis};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// The longest that one `queue/wait` waits.
+const WAIT_MAX_MS: Millis = 55_000;
+
+/// How often a waiter looks for tickets of this machine whose processes are gone.
+const REAP_EVERY: Duration = Duration::from_millis(250);
+
+impl<'a> Passage<'a> {
+    /// Everything that is refused before the queue is entered.
+    pub(super) fn prepare(
+        site: &'a Site,
+        show: Arc<dyn Show>,
+        interrupt: Interrupt,
+        options: Options,
+    ) -> Result<Self, End> {
+        let report = settle::settle(site, show.as_ref());
+        if !report.left.is_empty() {
+            return Err(left_behind(&report.left));
+        }
+        settle::reap(site, show.as_ref());
+        let head = pin(site, &options.branch)?;
+        let ticket = options.ticket.clone().unwrap_or_else(Id::random);
+        let live = Live::take(&site.live_dir(), &ticket).map_err(|e| match e.kind() {
+            std::io::ErrorKind::WouldBlock => {
+                End::new(exit::RULE, "ticket_in_use", "another process has this ticket; let it finish")
+            }
+            _ => End::internal(format!("the state folder cannot be used: {e}")),
+        })?;
+        Ok(Self {
+            site,
+            show,
+            interrupt,
+            options,
+            head,
+            ticket,
+            live,
+            stay: None,
+            turn: None,
+            epoch: None,
+            seen: None,
+            landing: None,
+            intent: None,
+            phases: BTreeMap::new(),
+            check_code: None,
+            files: Vec::new(),
+            end: None,
+            said: String::new(),
+        })
+    }
+
+    pub(super) fn enter(&mut self) -> Saw {
+        let enter = Enter {
+            ticket: self.ticket.clone(),
+            branch: self.options.branch.clone(),
+            head: self.head.as_str().to_owned(),
+            label: self.options.label.clone(),
+            step: Some("waiting".to_owned()),
+        };
+        let view = match self.site.calls().enter(&enter, None) {
+            Ok(view) => view,
+            Err(error) => {
+                self.end = Some(crate::refused::end(&error, None));
+                return if error.is(Code::TicketGone) { Saw::Gone } else { Saw::Unreachable };
+            }
+        };
+        self.stay = Some(Stay { ticket: self.ticket.clone(), entry: view.entry });
+        let position = u64::try_from(view.position).unwrap_or(0);
+        self.show.show(&Event::Entered { ticket: self.ticket.as_str(), position });
+        if view.turn {
+            return match self.begin_turn(&view) {
+                Saw::Turn => Saw::Entered { turn: true },
+                other => other,
+            };
+        }
+        self.tell(&view);
+        if self.options.wait == Some(Duration::ZERO) {
+            return Saw::StillWaiting;
+        }
+        Saw::Entered { turn: false }
+    }
+
+    fn tell(&self, view: &TicketView) {
+        let Some(holder) = view.ahead.first() else { return };
+        self.show.show(&Event::Waiting {
+            position: u64::try_from(view.position).unwrap_or(0),
+            holder: &holder.label,
+            branch: &holder.branch,
+            step: &holder.step,
+        });
+    }
+
+    /// One long wait after another, each of which also renews, until the turn comes. Meanwhile tickets of
+    /// this machine whose processes are gone are ended, so that nobody waits for their leases.
+    pub(super) fn wait(&mut self) -> Saw {
+        let Some(stay) = self.stay.clone() else { return Saw::Broken };
+        let deadline = self.options.wait.map(|wait| Instant::now() + wait);
+        let mut lease = None;
+        loop {
+            let every = lease.map_or(1_000, renew::interval).min(WAIT_MAX_MS);
+            let answer = match self.wait_once(&stay, every, deadline) {
+                Waited::Answer(answer) => *answer,
+                Waited::Enough => return Saw::StillWaiting,
+                Waited::Interrupted => return Saw::Interrupted,
+            };
+            match answer {
+                Ok(view) if view.turn => return self.begin_turn(&view),
+                Ok(view) => {
+                    lease = Some(view.lease_until - view.touched_at);
+                    self.tell(&view);
+                }
+                Err(error) if error.is(Code::TicketGone) => return Saw::Gone,
+                Err(error) => {
+                    self.end = Some(crate::refused::end(&error, None));
+                    return Saw::Unreachable;
+                }
+            }
+        }
+    }
+
+    fn wait_once(&self, stay: &Stay, timeout: Millis, deadline: Option<Instant>) -> Waited {
+        let (sender, answer) = sync_channel(1);
+        let (signals, project, stay) =
+            (Arc::clone(&self.site.signals), self.site.project.clone(), stay.clone());
+        std::thread::spawn(move || {
+            let answer = Typed::new(signals.as_ref(), &project).wait(&stay, Some(timeout));
+            // The passage may have stopped listening.
+            let _ = sender.send(answer);
+        });
+        let mut reaped = Instant::now();
+        loop {
+            match answer.recv_timeout(Duration::from_millis(50)) {
+                Ok(answer) => return Waited::Answer(Box::new(answer)),
+                Err(RecvTimeoutError::Disconnected) => return Waited::Interrupted,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.interrupt.signal().is_some() {
+                return Waited::Interrupted;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Waited::Enough;
+            }
+            if reaped.elapsed() >= REAP_EVERY {
+                reaped = Instant::now();
+                settle::reap(self.site, self.show.as_ref());
+            }
+        }
+    }
+}
+
+enum Waited {
+    Answer(Box<Result<TicketView, CallError>>),
+    Enough,
+    Interrupted,
+}
+
+/// Pins the commit that lands, and refuses what must not enter.
+fn pin(site: &Site, branch: &str) -> Result<Oid, End> {
+    let repo = &site.repo;
+    if repo.is_shallow().map_err(End::internal)? {
+        let end = End::new(
+            exit::SETUP,
+            "shallow",
+            "this clone is shallow, so merges could be silently wrong; run `git fetch --unshallow`",
+        );
+        return Err(end.next("git fetch --unshallow"));
+    }
+    if branch == site.trunk.branch {
+        return Err(End::new(
+            exit::USAGE,
+            "trunk_itself",
+            format!("{} is the trunk itself; land a branch: git switch -c NAME", short(branch, 40)),
+        ));
+    }
+    if !landing::branch::is_branch(branch) {
+        let line = "the branch's name cannot be sent (too long, or no UTF-8); rename it: git branch -m NAME";
+        return Err(End::new(exit::USAGE, "branch_name", line));
+    }
+    let head = repo.resolve(&format!("refs/heads/{branch}")).map_err(End::internal)?;
+    let Some(head) = head else {
+        let name = short(branch, 40);
+        let line = format!("there is no branch {name} here, or it has no commit; see `git branch`");
+        return Err(End::new(exit::USAGE, "no_branch", line));
+    };
+    clean(site, branch)?;
+    let seen = site.read_trunk()?;
+    let (settings, _) = site.trunk_settings(seen.trunk.as_ref())?;
+    if let Some(end) = unchecked(&settings) {
+        return Err(end);
+    }
+    if let Some(trunk) = &seen.trunk
+        && repo.is_ancestor(&head, trunk).map_err(End::internal)?
+    {
+        return Err(already_there(site, branch));
+    }
+    if site.trunk.remote == Remote::Here {
+        let obstacles = site.trunk.obstacles(seen.trunk.as_ref(), None).map_err(End::internal)?;
+        if let Some(end) = in_the_way(&obstacles) {
+            return Err(end);
+        }
+    }
+    Ok(head)
+}
+
+/// The trunk has it all already.
+pub(super) fn already_there(site: &Site, branch: &str) -> End {
+    let line =
+        format!("{} is already in {}; nothing to land", short(branch, 35), short(&site.trunk_name(), 35));
+    End::new(exit::DONE, "already_in_trunk", line)
+}
+
+/// The branch's own worktree must have nothing that would be left out of the landing.
+fn clean(site: &Site, branch: &str) -> Result<(), End> {
+    let Some(worktree) = site.repo.worktree() else { return Ok(()) };
+    if site.repo.head(worktree).map_err(End::internal)? != Head::Branch(branch.to_owned()) {
+        return Ok(());
+    }
+    let changed = site.repo.tracked_changes(worktree).map_err(End::internal)?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let line =
+        format!("{} has changes that are not committed; commit or stash them, then land", short(branch, 35));
+    let mut end = End::new(exit::USAGE, "dirty", line).next("git commit -a");
+    for path in changed.iter().take(10) {
+        end = end.more(format!("  {}", short(&path.to_string(), 90)));
+    }
+    Err(end)
+}
+
+/// Never land unchecked by accident.
+pub(super) fn unchecked(settings: &Settings) -> Option<End> {
+    (settings.check.command.is_none() && !settings.check.none).then(|| {
+        End::new(
+            exit::SETUP,
+            "no_check",
+            "no check is configured on the trunk; set check.command (or check.none = true) there",
+        )
+        .more(format!("In {} on the trunk:  [check]  command = \"make test\"", crate::settings::FILE))
+    })
+}
+
+/// What a landing in place would run into.
+pub(super) fn in_the_way(obstacles: &[Obstacle]) -> Option<End> {
+    let first = obstacles.first()?;
+    let at = short(&first.worktree.display().to_string(), 28);
+    let cd = format!("cd {}", quoted(&first.worktree.display().to_string()));
+    let (code, line, next) = match first.kind {
+        ObstacleKind::SecondWorktree => (
+            "trunk_twice",
+            "two worktrees have the trunk checked out; switch one to another branch".to_owned(),
+            "git worktree list".to_owned(),
+        ),
+        ObstacleKind::Missing => (
+            "trunk_worktree_missing",
+            format!("the trunk's worktree {at} is locked and not there; mount it, or unlock and prune it"),
+            "git worktree list".to_owned(),
+        ),
+        ObstacleKind::Operation(operation) => {
+            let verb = match operation {
+                Operation::Rebase => "rebase",
+                Operation::Merge => "merge",
+                Operation::CherryPick => "cherry-pick",
+                Operation::Revert => "revert",
+                Operation::Bisect => "bisect",
+            };
+            (
+                "trunk_busy",
+                format!("a {verb} of the trunk is under way in {at}; finish or abort it"),
+                format!("{cd} && git status"),
+            )
+        }
+        ObstacleKind::TrackedChanges => (
+            "trunk_dirty",
+            format!("the trunk's worktree {at} has changes; commit or stash them there"),
+            format!("{cd} && git stash"),
+        ),
+        ObstacleKind::InTheWay => (
+            "trunk_file_in_the_way",
+            format!("a file in the trunk's worktree {at} would be overwritten; move it"),
+            format!("{cd} && git status --ignored"),
+        ),
+        ObstacleKind::IndexLocked => (
+            "trunk_index_locked",
+            format!("the index of {at} is locked; if no git runs there, remove its index.lock"),
+            format!("{cd} && rm -i \"$(git rev-parse --git-path index.lock)\""),
+        ),
+    };
+    let mut end = End::new(exit::USAGE, code, line).next(next);
+    for obstacle in obstacles {
+        for path in obstacle.paths.iter().take(10) {
+            end = end.more(format!("  {}", short(&path.to_string(), 90)));
+        }
+    }
+    Some(end)
+}
+
+/// After a crash, what a person must look at before anything lands in place.
+pub(super) fn left_behind(paths: &[String]) -> End {
+    let mut end = End::new(
+        exit::USAGE,
+        "trunk_left_behind",
+        "a landing was cut off and files in the trunk's worktree are not the trunk's; look at them",
+    )
+    .more("They hold something that is neither from before nor from after that landing, so they were left:")
+    .next("git status");
+    for path in paths.iter().take(20) {
+        end = end.more(format!("  {}", short(path, 120)));
+    }
+    end
+}
+
+/// The branch that is checked out where the command stands.
+///
+/// # Errors
+/// None is: a detached head, or no worktree.
+pub fn current_branch(site: &Site) -> Result<String, End> {
+    let detached = || {
+        End::new(exit::USAGE, "detached", "no branch is checked out here; name one: signalbox land BRANCH")
+            .next("git branch")
+    };
+    let worktree = site.repo.worktree().ok_or_else(detached)?;
+    match site.repo.head(worktree) {
+        Ok(Head::Branch(branch) | Head::Unborn(branch)) => Ok(branch),
+        Ok(Head::Detached(_)) => Err(detached()),
+        Err(GitError::Unreadable { .. }) => Err(End::new(
+            exit::USAGE,
+            "branch_name",
+            "the branch's name is no UTF-8; rename it: git branch -m NAME",
+        )),
+        Err(error) => Err(End::internal(error)),
+    }
+}

@@ -1,0 +1,135 @@
+//! Which tickets of this machine are alive: a locked file for each.
+//!
+//! The lock is inherited by the check and the push. **Held, it proves that somebody lives. Free, it
+//! proves nothing about descendants that closed it**, so a free one only lets a local waiter end the
+//! ticket; the fence keeps the trunk safe.
+
+use crate::files;
+use kernel::Id;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The lock of a ticket of this process.
+#[derive(Debug)]
+pub struct Live {
+    file: File,
+    path: PathBuf,
+}
+
+/// What a lock file tells about a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// Somebody holds the lock.
+    Lives,
+    /// Nobody does.
+    Gone,
+    /// There is no such file: another machine's ticket, or one that only waits in name.
+    Unknown,
+}
+
+fn path(dir: &Path, ticket: &Id) -> PathBuf {
+    dir.join(format!("{}.lock", ticket.as_str()))
+}
+
+impl Live {
+    /// Takes the lock of a ticket. The file appears under its name only once it is locked.
+    ///
+    /// # Errors
+    /// `WouldBlock` if another process has this ticket; else what the file system says.
+    pub fn take(dir: &Path, ticket: &Id) -> io::Result<Self> {
+        files::private_dir(dir)?;
+        let path = path(dir, ticket);
+        let open = |path: &Path| {
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+        };
+        if held(&path) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let temporary = dir.join(format!(".{}.{}", ticket.as_str(), std::process::id()));
+        let file = open(&temporary)?;
+        file.try_lock().map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
+        std::fs::rename(&temporary, &path)?;
+        Ok(Self { file, path })
+    }
+
+    /// A handle for a child to inherit as its standard input (reading it gives the end of the file at
+    /// once): while the child has it the lock is held.
+    ///
+    /// # Errors
+    /// No more file handles.
+    pub fn for_child(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Ends the lock and removes its file.
+    pub fn release(self) {
+        // A file that stays behind is free, and removed by the next passage.
+        let _ = files::drop(&self.path);
+        drop(self.file);
+    }
+
+    /// Removes the file but says nothing: from now on only the lease tells whether the ticket lives.
+    /// For a place that is kept without a process.
+    pub fn forget(self) {
+        self.release();
+    }
+}
+
+/// Whether somebody holds the lock of that file. Who only looks holds it for a moment, so one look is not
+/// enough.
+fn held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    (0..5).all(|look| {
+        std::thread::sleep(std::time::Duration::from_millis(look));
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    })
+}
+
+/// What the lock file of a ticket tells.
+#[must_use]
+pub fn owner(dir: &Path, ticket: &Id) -> Owner {
+    let Ok(file) = File::open(path(dir, ticket)) else { return Owner::Unknown };
+    match file.try_lock() {
+        Ok(()) => Owner::Gone,
+        Err(_) => Owner::Lives,
+    }
+}
+
+/// Removes the lock file of a ticket that has ended.
+pub fn sweep(dir: &Path, ticket: &Id) {
+    let _ = files::drop(&path(dir, ticket));
+}
+
+/// The tickets that have a lock file here.
+#[must_use]
+pub fn tickets(dir: &Path) -> Vec<Id> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".lock")?.parse().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_tells_whether_somebody_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let ticket = Id::random();
+        assert_eq!(owner(dir.path(), &ticket), Owner::Unknown);
+        let live = Live::take(dir.path(), &ticket).unwrap();
+        assert_eq!(owner(dir.path(), &ticket), Owner::Lives);
+        assert_eq!(Live::take(dir.path(), &ticket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let child = live.for_child().unwrap();
+        drop(live);
+        assert_eq!(owner(dir.path(), &ticket), Owner::Lives, "the child's copy keeps it");
+        drop(child);
+        assert_eq!(owner(dir.path(), &ticket), Owner::Gone);
+        assert_eq!(tickets(dir.path()), [ticket.clone()]);
+        Live::take(dir.path(), &ticket).unwrap().release();
+        assert_eq!(owner(dir.path(), &ticket), Owner::Unknown);
+    }
+}

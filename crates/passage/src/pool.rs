@@ -1,0 +1,102 @@
+//! Worktrees for checks: detached, of their own, kept warm between checks.
+//!
+//! One is used by one check at a time. Its lock belongs to the passage; a note beside it names the ticket
+//! and the process group of its last check until that check was seen to end. A worktree whose last check
+//! may still be running is left alone, and another one is made.
+
+use crate::{files, live, procs};
+use git::{GitError, Oid, Repo};
+use kernel::Id;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A worktree that this passage has.
+#[derive(Debug)]
+pub struct Bay {
+    /// Where.
+    pub dir: PathBuf,
+    note: PathBuf,
+    _lock: File,
+}
+
+/// Why there is no worktree.
+#[derive(Debug, thiserror::Error)]
+pub enum NoBay {
+    /// The folder of the worktrees cannot be used.
+    #[error("the folder of the check's worktrees cannot be used: {0}")]
+    Io(#[from] io::Error),
+    /// Git could not make or reset one.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// The most worktrees that are tried before something must be wrong.
+const BAYS_MAX: usize = 64;
+
+/// Takes a worktree with `commit` checked out: tracked files as committed, untracked ones removed,
+/// ignored ones kept (they are what keeps it warm).
+///
+/// # Errors
+/// See [`NoBay`].
+pub fn take(repo: &Repo, live_dir: &Path, commit: &Oid) -> Result<Bay, NoBay> {
+    let dir = repo.common_dir().join("signalbox").join("checks");
+    files::private_dir(&dir)?;
+    for n in 0..BAYS_MAX {
+        let lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(dir.join(format!("{n}.lock")))?;
+        if lock.try_lock().is_err() {
+            continue;
+        }
+        let bay = Bay { dir: dir.join(n.to_string()), note: dir.join(format!("{n}.last")), _lock: lock };
+        if !bay.free(live_dir) {
+            continue;
+        }
+        let _ = files::drop(&bay.note);
+        if bay.dir.join(".git").exists() {
+            if repo.worktree_reset(&bay.dir, commit).is_ok() {
+                return Ok(bay);
+            }
+            // Something broke it; what is in it is nobody's work.
+            repo.worktree_remove(&bay.dir)?;
+        }
+        repo.worktree_add_detached(&bay.dir, commit)?;
+        return Ok(bay);
+    }
+    Err(NoBay::Io(io::Error::other("all of them are in use")))
+}
+
+impl Bay {
+    fn free(&self, live_dir: &Path) -> bool {
+        let Ok(note) = std::fs::read_to_string(&self.note) else {
+            return !self.note.exists();
+        };
+        let mut words = note.split_whitespace();
+        let ticket: Option<Id> = words.next().and_then(|w| w.parse().ok());
+        let group = words.next().and_then(|w| w.parse().ok());
+        ticket.is_none_or(|ticket| live::owner(live_dir, &ticket) != live::Owner::Lives)
+            && procs::seen_gone(group, &self.dir)
+    }
+
+    /// Notes whose check runs here.
+    ///
+    /// # Errors
+    /// The note cannot be written; then nothing may run here.
+    pub fn occupied(&self, ticket: &Id, group: Option<i32>) -> io::Result<()> {
+        let group = group.map_or(String::new(), |g| g.to_string());
+        files::put(&self.note, format!("{} {group}\n", ticket.as_str()).as_bytes())
+    }
+
+    /// The check was seen to end.
+    pub fn vacated(self) {
+        if procs::seen_gone(None, &self.dir) {
+            let _ = files::drop(&self.note);
+        }
+    }
+}

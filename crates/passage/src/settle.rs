@@ -1,0 +1,227 @@
+//! Fence, then ask: what became of a push that nobody has seen the end of.
+//!
+//! A killed client's push may still be under way at the server. So "the trunk does not have it" is believed
+//! only after the epoch that the push expects is gone.
+
+use crate::epoch::{Epoch, State};
+use crate::event::{Event, Show};
+use crate::journal::Intent;
+use crate::live::{self, Owner};
+use crate::site::{Site, remote};
+use crate::{fault, files};
+use client::Stay;
+use git::{GitError, Oid, PushEnd, Repo, Trunk, TrunkError};
+use kernel::Id;
+use landing::Outcome;
+use serde_json::json;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+
+/// What became of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The trunk has it.
+    Landed,
+    /// The trunk does not have it, and never will have it from that push.
+    NotLanded,
+}
+
+/// How often the epoch is tried to be voided before the remote counts as unreachable.
+const TRIES: usize = 10;
+
+/// Voids the epoch that a push expects, if it still stands, then reads the trunk.
+///
+/// # Errors
+/// The remote cannot be read or written; then the fate is not known.
+pub fn fence(trunk: &Trunk, intent: &Intent) -> Result<Fate, TrunkError> {
+    let begun = Oid::parse(&intent.begun)?;
+    let landed = Oid::parse(&intent.landed)?;
+    let landing = Oid::parse(&intent.landing)?;
+    let mut text = String::from("the epoch at the remote cannot be moved");
+    for _ in 0..TRIES {
+        let seen = trunk.read()?;
+        if seen.epoch.as_ref() == Some(&landed) {
+            return Ok(Fate::Landed);
+        }
+        if seen.epoch.as_ref() != Some(&begun) {
+            return read(&trunk.repo, seen.trunk.as_ref(), &landing);
+        }
+        let void = void_of(&trunk.repo, intent, &begun)?;
+        match trunk.create_or_move(&trunk.epoch_ref(), &void, Some(&begun))? {
+            PushEnd::Accepted => {}
+            PushEnd::Refused { text: said } | PushEnd::NoAnswer { text: said } => text = said,
+        }
+    }
+    Err(TrunkError::Unreachable { text })
+}
+
+fn void_of(repo: &Repo, intent: &Intent, begun: &Oid) -> Result<Oid, GitError> {
+    let stands = repo.message_of(begun)?;
+    let mut epoch = Epoch::parse(&stands.to_string())
+        .ok_or_else(|| GitError::BadOid("the epoch of an intent is no epoch".to_owned()))?;
+    epoch.state = State::Void;
+    epoch.turn_no = intent.turn_no;
+    repo.note_commit(epoch.message(Id::random().as_str()).as_bytes(), Some(begun))
+}
+
+fn read(repo: &Repo, trunk: Option<&Oid>, landing: &Oid) -> Result<Fate, TrunkError> {
+    let Some(trunk) = trunk else { return Ok(Fate::NotLanded) };
+    // The trunk was read with its history: a landing that is not here is not in it.
+    if repo.resolve(landing.as_str())?.is_none() {
+        return Ok(Fate::NotLanded);
+    }
+    Ok(if repo.is_ancestor(landing, trunk)? { Fate::Landed } else { Fate::NotLanded })
+}
+
+/// What became of each open intent whose owner is gone.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Settled now.
+    pub settled: Vec<(Intent, Fate)>,
+    /// Their owners live.
+    pub running: Vec<Intent>,
+    /// The remote does not answer.
+    pub unknown: Vec<(Intent, String)>,
+    /// Paths of the trunk's worktree that a person must look at.
+    pub left: Vec<String>,
+    /// Intents that cannot be read.
+    pub broken: Vec<String>,
+}
+
+/// Settles every open intent of this state whose owner is gone: fence, ask, complete the record.
+pub fn settle(site: &Site, show: &dyn Show) -> Report {
+    let mut report = Report::default();
+    let journal = site.journal();
+    let (intents, broken) = journal.all();
+    report.broken = broken.iter().map(|path| path.display().to_string()).collect();
+    if intents.is_empty() {
+        return report;
+    }
+    // One settles at a time; who waited finds nothing left to do.
+    let _turn = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(site.state.join("settle.lock"))
+        .and_then(|file| file.lock().map(|()| file));
+    for intent in intents {
+        let Ok(ticket) = intent.ticket.parse::<Id>() else { continue };
+        if journal.of_ticket(&ticket).is_none() {
+            continue;
+        }
+        if live::owner(&site.live_dir(), &ticket) == Owner::Lives {
+            report.running.push(intent);
+            continue;
+        }
+        match settle_one(site, &ticket, &intent, &mut report.left) {
+            Ok(fate) => {
+                show.show(&Event::Settled { branch: &intent.branch, landed: fate == Fate::Landed });
+                report.settled.push((intent, fate));
+            }
+            Err(error) => report.unknown.push((intent, error.to_string())),
+        }
+    }
+    report
+}
+
+fn settle_one(site: &Site, ticket: &Id, intent: &Intent, left: &mut Vec<String>) -> Result<Fate, TrunkError> {
+    // The clone that pushed has the objects; where it is gone, ours must do.
+    let repo = Repo::discover(&intent.repository).unwrap_or_else(|_| site.repo.clone());
+    let trunk = Trunk::new(repo, remote(&intent.remote), intent.trunk.clone());
+    fault::point("settle:before-fence");
+    let fate = fence(&trunk, intent)?;
+    fault::point("settle:fenced");
+    left.extend(repair(&trunk, intent)?);
+    complete(site, &trunk.repo, ticket, intent, fate);
+    Ok(fate)
+}
+
+/// Puts the trunk's own worktree right after a landing in place was cut off. Gives what a person must
+/// look at.
+///
+/// # Errors
+/// Git failed.
+pub fn repair(trunk: &Trunk, intent: &Intent) -> Result<Vec<String>, GitError> {
+    let old = match &intent.old_trunk {
+        Some(old) => Oid::parse(old)?,
+        None => trunk.repo.empty_tree()?,
+    };
+    let repair = trunk.repair_after_crash(&old, &Oid::parse(&intent.landing)?)?;
+    let mut left: Vec<String> = repair.left.iter().map(ToString::to_string).collect();
+    if let Some(lock) = repair.index_lock {
+        left.push(format!("{} (if no git runs there: rm that file, then land --settle)", lock.display()));
+    }
+    Ok(left)
+}
+
+/// Completes the record of a push whose fate is known: leave, drop what kept its objects, close the intent.
+pub fn complete(site: &Site, repo: &Repo, ticket: &Id, intent: &Intent, fate: Fate) {
+    let stay = Stay { ticket: ticket.clone(), entry: intent.entry };
+    let (outcome, report) = match fate {
+        Fate::Landed => (Outcome::Landed, Some(json!({ "commit": intent.landing }))),
+        Fate::NotLanded => (Outcome::Unknown, None),
+    };
+    // A stay that ended meanwhile keeps its row; the journal tells what became of the push.
+    let _ = site.calls().leave(&stay, outcome.as_str(), report.as_ref(), None);
+    fault::point("settle:left");
+    // What cannot be dropped now is dropped by the next settling: the intent is closed last.
+    if repo.drop_keep(ticket.as_str()).is_ok() {
+        let _ = site.journal().close(intent, fate == Fate::Landed);
+        live::sweep(&site.live_dir(), ticket);
+    }
+}
+
+/// Ends the tickets of this machine whose processes are gone, so that nobody waits for their leases.
+/// Settles their pushes first. A check that outlives its passage holds the ticket's lock: such a ticket is
+/// not taken for dead.
+pub fn reap(site: &Site, show: &dyn Show) {
+    let dir = site.live_dir();
+    let gone: Vec<Id> =
+        live::tickets(&dir).into_iter().filter(|t| live::owner(&dir, t) == Owner::Gone).collect();
+    if gone.is_empty() {
+        return;
+    }
+    let report = settle(site, show);
+    for (intent, text) in &report.unknown {
+        let branch = &intent.branch;
+        show.show(&Event::Note(&format!("an earlier push of {branch} cannot be settled yet: {text}")));
+    }
+    let Ok(queue) = site.calls().list(None) else { return };
+    for ticket in gone {
+        let standing = queue.tickets.iter().find(|t| t.ticket == ticket.as_str());
+        if let Some(view) = standing {
+            let stay = Stay { ticket: ticket.clone(), entry: view.entry };
+            if site.calls().leave(&stay, Outcome::Unknown.as_str(), None, None).is_ok() {
+                let (label, branch) = (&view.label, &view.branch);
+                let text = format!("{label} with {branch} is gone without a word; its place was ended");
+                show.show(&Event::Note(&text));
+            }
+        }
+        if site.journal().of_ticket(&ticket).is_none() {
+            let _ = site.repo.drop_keep(ticket.as_str());
+            live::sweep(&dir, &ticket);
+        }
+    }
+    // Temporary files of processes that died while they wrote.
+    sweep_temporaries(&site.state);
+}
+
+fn sweep_temporaries(state: &std::path::Path) {
+    for dir in ["live", "intents", "results"] {
+        let Ok(entries) = std::fs::read_dir(state.join(dir)) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let owner = name.strip_suffix(".new").unwrap_or(&name).rsplit('.').next().map(str::to_owned);
+            let temporary = name.ends_with(".new") || name.starts_with('.');
+            let gone = owner.and_then(|pid| pid.parse::<i32>().ok()).is_some_and(|pid| {
+                rustix::process::Pid::from_raw(pid)
+                    .is_some_and(|pid| rustix::process::test_kill_process(pid).is_err())
+            });
+            if temporary && gone {
+                let _ = files::drop(&entry.path());
+            }
+        }
+    }
+}

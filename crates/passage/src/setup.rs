@@ -1,0 +1,295 @@
+//! `init`: finds the trunk, writes the settings, makes the state, claims the trunk; and takes over a trunk
+//! whose state is lost.
+
+use crate::end::{End, exit, short};
+use crate::epoch::{Epoch, State};
+use crate::event::{Event, Show};
+use crate::numbers;
+use crate::settings::{self, Check, Line, Settings, Strategy, TrunkAt};
+use crate::site::{Site, repository, state_dir, unusable_state};
+use crate::{files, refused};
+use git::{Head, PushEnd, Remote, Repo, Seen};
+use kernel::{Clock, Id, Millis};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{OpenError, Options, StateFile};
+
+/// What `init` is asked for. What is not named is found out, or kept as it stands.
+#[derive(Debug, Clone, Default)]
+pub struct Init {
+    /// The check command.
+    pub check: Option<String>,
+    /// Nothing is checked, said out loud.
+    pub no_check: bool,
+    /// The remote, or `.`.
+    pub remote: Option<String>,
+    /// The trunk's branch.
+    pub trunk: Option<String>,
+    /// The strategy.
+    pub strategy: Option<Strategy>,
+    /// Number lines.
+    pub lines: Vec<Line>,
+    /// How long a lease lasts in this box.
+    pub lease_ms: Option<Millis>,
+    /// How long a turn lasts in this box.
+    pub turn_ms: Option<Millis>,
+    /// Take the trunk over from a state that is lost.
+    pub take_over: bool,
+    /// The folder was moved; it is no copy.
+    pub moved: bool,
+}
+
+/// Asks a person; `None` where there is nobody to ask.
+pub type Ask<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Sets a repository up. Repeating it changes nothing.
+///
+/// # Errors
+/// What a person must decide or mend first.
+pub fn init(
+    cwd: &Path,
+    state: Option<&Path>,
+    clock: Arc<dyn Clock>,
+    show: &dyn Show,
+    init: &Init,
+    ask: Ask<'_>,
+) -> Result<End, End> {
+    let repo = repository(cwd)?;
+    let state = state_dir(&repo, state);
+    let (settings, file) = wanted(&repo, &state, init, ask)?;
+    let state_file = open_state(&state, init, clock.as_ref())?;
+    write(&settings, file.as_deref(), &state)?;
+    let site = Site::over(repo, state, settings.clone(), state_file, clock)?;
+    match site.read_trunk() {
+        Ok(_) if !init.take_over => {}
+        Ok(seen) => take_over(&site, &seen)?,
+        Err(end) if end.code == "other_box" && init.take_over => {
+            let seen = site.trunk.read().map_err(|e| site.unreadable(e))?;
+            take_over(&site, &seen)?;
+        }
+        Err(end) if end.code == "unreachable" && !init.take_over => {
+            show.show(&Event::Note(
+                "the remote does not answer now; the trunk is claimed by the first landing",
+            ));
+        }
+        Err(end) => return Err(end),
+    }
+    Ok(ready(&site, &settings, file.as_deref()))
+}
+
+fn ready(site: &Site, settings: &Settings, file: Option<&Path>) -> End {
+    let line = format!(
+        "ready: branches land on {}; go to one and run: signalbox land",
+        short(&site.trunk_name(), 40)
+    );
+    let check =
+        settings.check.command.as_deref().map_or("nothing is checked".to_owned(), |c| format!("check: {c}"));
+    let mut end = End::new(exit::DONE, "ready", line).more(check);
+    if let Some(file) = file {
+        end = end.more(format!(
+            "settings: {} (commit it when you like; until the trunk has it, a copy in the state counts)",
+            file.display()
+        ));
+    }
+    end.fact("trunk", site.trunk_name())
+        .fact("state", site.state.display().to_string())
+        .next("signalbox land")
+}
+
+/// The settings that shall stand, and where the worktree's file is.
+fn wanted(repo: &Repo, state: &Path, init: &Init, ask: Ask<'_>) -> Result<(Settings, Option<PathBuf>), End> {
+    let file = repo.worktree().map(|top| top.join(settings::FILE));
+    let written = file.as_ref().and_then(|file| std::fs::read(file).ok());
+    let copy = std::fs::read(state.join("settings.toml")).ok();
+    let standing = match (&written, &copy) {
+        (Some(text), _) | (None, Some(text)) => Some(Settings::parse(text).map_err(|e| {
+            let line = format!("{} cannot be used; mend what the next lines name", settings::FILE);
+            End::new(exit::SETUP, "bad_settings", line).more(e.to_string())
+        })?),
+        _ => None,
+    };
+    let mut settings = standing.clone().unwrap_or_default();
+    if standing.is_none() {
+        settings.trunk = find_trunk(repo, init)?;
+    }
+    overlay(&mut settings, init);
+    if settings.check.command.is_none() && !settings.check.none {
+        settings.check = ask_check(ask)?;
+    }
+    if written.is_some() && standing.as_ref() != Some(&settings) {
+        let line = format!("{} says otherwise already; change it there, then run init again", settings::FILE);
+        return Err(End::new(exit::USAGE, "settings_stand", line));
+    }
+    // What was just put together must read back, whoever typed it.
+    let text = settings.render().and_then(|text| Settings::parse(text.as_bytes()));
+    text.map_err(|e| {
+        End::new(exit::USAGE, "bad_settings", "these settings cannot be used; the next line says why")
+            .more(e.to_string())
+    })?;
+    Ok((settings, file))
+}
+
+fn overlay(settings: &mut Settings, init: &Init) {
+    if let Some(remote) = &init.remote {
+        settings.trunk.remote.clone_from(remote);
+    }
+    if let Some(branch) = &init.trunk {
+        settings.trunk.branch.clone_from(branch);
+    }
+    if let Some(command) = &init.check {
+        settings.check.command = Some(command.clone());
+        settings.check.none = false;
+    }
+    if init.no_check {
+        settings.check = Check { none: true, ..Check::default() };
+    }
+    if let Some(strategy) = init.strategy {
+        settings.land.strategy = strategy;
+    }
+    for line in &init.lines {
+        settings.lines.retain(|other| other.name != line.name);
+        settings.lines.push(line.clone());
+    }
+}
+
+fn ask_check(ask: Ask<'_>) -> Result<Check, End> {
+    let missing = || {
+        End::new(
+            exit::USAGE,
+            "no_check",
+            "say what must pass before a branch lands: --check COMMAND, or --no-check out loud",
+        )
+        .next("signalbox init --check 'make test'")
+    };
+    let question = "Which command must pass before a branch lands (for example: make test)?";
+    let answer = ask(question).ok_or_else(missing)?;
+    let command = answer.trim();
+    if command.is_empty() {
+        return Err(missing());
+    }
+    Ok(Check { command: Some(command.to_owned()), ..Check::default() })
+}
+
+/// Which branch, where: the remote's own head where there is a remote, else the main worktree's branch.
+fn find_trunk(repo: &Repo, init: &Init) -> Result<TrunkAt, End> {
+    let remotes = repo.remotes().map_err(End::internal)?;
+    let remote = match (&init.remote, remotes.as_slice()) {
+        (Some(remote), _) => remote.clone(),
+        (None, []) => ".".to_owned(),
+        (None, [only]) => only.clone(),
+        (None, many) if many.iter().any(|r| r == "origin") => "origin".to_owned(),
+        (None, _) => {
+            let line = "there are several remotes and none is origin; name the trunk's: --remote NAME";
+            return Err(End::new(exit::USAGE, "which_remote", line).next("git remote -v"));
+        }
+    };
+    if remote != "." && !remotes.contains(&remote) {
+        let line = format!("there is no remote {}; see `git remote`, or give --remote .", short(&remote, 40));
+        return Err(End::new(exit::USAGE, "no_remote", line).next("git remote -v"));
+    }
+    let branch = match &init.trunk {
+        Some(branch) => branch.clone(),
+        None => find_branch(repo, &remote)?,
+    };
+    Ok(TrunkAt { remote, branch })
+}
+
+fn find_branch(repo: &Repo, remote: &str) -> Result<String, End> {
+    if remote != "." {
+        let known = repo.remembered_head_branch(remote).map_err(End::internal)?;
+        if let Some(branch) = known.or_else(|| repo.remote_head_branch(remote).ok().flatten()) {
+            return Ok(branch);
+        }
+    }
+    for usual in ["main", "master", "trunk"] {
+        if repo.resolve(&format!("refs/heads/{usual}")).map_err(End::internal)?.is_some() {
+            return Ok(usual.to_owned());
+        }
+    }
+    let main = repo.worktrees().map_err(End::internal)?.into_iter().next();
+    match main.map(|worktree| repo.head(&worktree.path)) {
+        Some(Ok(Head::Branch(branch) | Head::Unborn(branch))) => Ok(branch),
+        _ => Ok("main".to_owned()),
+    }
+}
+
+fn open_state(state: &Path, init: &Init, clock: &dyn Clock) -> Result<StateFile, End> {
+    let options = Options { lease_ms: init.lease_ms, turn_ms: init.turn_ms, ..Options::default() };
+    let opened = if init.moved {
+        StateFile::moved(state, &options, clock)
+    } else {
+        StateFile::create_or_open(state, &options, clock)
+    };
+    match opened {
+        Err(OpenError::Copied) if init.take_over => StateFile::take_over(state, &options, clock),
+        other => other,
+    }
+    .map_err(|e| unusable_state(&e))
+}
+
+fn write(settings: &Settings, file: Option<&Path>, state: &Path) -> Result<(), End> {
+    let text = settings.render().map_err(End::internal)?;
+    files::put(&state.join("settings.toml"), text.as_bytes())
+        .map_err(|e| End::internal(format!("the copy of the settings cannot be written: {e}")))?;
+    if let Some(file) = file.filter(|file| !file.exists()) {
+        std::fs::write(file, &text)
+            .map_err(|e| End::internal(format!("{} cannot be written: {e}", settings::FILE)))?;
+    }
+    Ok(())
+}
+
+/// Takes the trunk over: counters above what the remote and the trunk's files show, then the fence (which
+/// also stops what the other box has under way), then the box.
+fn take_over(site: &Site, seen: &Seen) -> Result<(), End> {
+    let stands = match &seen.epoch {
+        Some(epoch) => Epoch::parse(&site.repo.message_of(epoch).map_err(End::internal)?.to_string()),
+        None => None,
+    };
+    let (settings, _) = site.trunk_settings(seen.trunk.as_ref())?;
+    let lines: Vec<(String, i64)> = numbers::all_highest(site, seen.trunk.as_ref(), &settings)
+        .map_err(End::internal)?
+        .into_iter()
+        .collect();
+    let turn_no = stands.as_ref().map(|epoch| epoch.turn_no);
+    for lines in lines.chunks(landing::members::LIFT_LINES_MAX) {
+        site.calls().lift(turn_no, lines, None).map_err(|e| refused::end(&e, None))?;
+    }
+    if lines.is_empty() {
+        site.calls().lift(turn_no, &[], None).map_err(|e| refused::end(&e, None))?;
+    }
+    if let Some(epoch) = &stands
+        && epoch.box_id != site.box_id
+    {
+        fence_off(site, seen, epoch)?;
+    }
+    if let Some(box_id) = &seen.box_id
+        && site.box_of(box_id)? != site.box_id
+    {
+        site.claim(Some(box_id))?;
+    }
+    Ok(())
+}
+
+fn fence_off(site: &Site, seen: &Seen, stands: &Epoch) -> Result<(), End> {
+    let mine =
+        Epoch { ticket: Id::random(), box_id: site.box_id.clone(), state: State::Void, ..stands.clone() };
+    let message = mine.message(Id::random().as_str());
+    let note = site.repo.note_commit(message.as_bytes(), seen.epoch.as_ref()).map_err(End::internal)?;
+    let trunk = &site.trunk;
+    match trunk.create_or_move(&trunk.epoch_ref(), &note, seen.epoch.as_ref()).map_err(End::internal)? {
+        PushEnd::Accepted => Ok(()),
+        PushEnd::Refused { text } | PushEnd::NoAnswer { text } => Err(End::new(
+            exit::AGAIN,
+            "take_over_raced",
+            "the trunk moved while it was taken over; run `signalbox init --take-over` again",
+        )
+        .more(text)
+        .next("signalbox init --take-over")),
+    }
+}
+
+/// Whether the trunk is in this repository itself.
+#[must_use]
+pub fn is_here(site: &Site) -> bool {
+    site.trunk.remote == Remote::Here
+}

@@ -1,0 +1,318 @@
+//! Where a command stands: the repository, its trunk, its settings, and the box that keeps them in order.
+
+use crate::end::{End, exit, short};
+use crate::journal::Journal;
+use crate::results::Results;
+use crate::settings::{self, BadSettings, Settings};
+use bstr::ByteSlice;
+use client::{Local, Signals, Typed};
+use git::{GitError, Oid, PushEnd, Remote, Repo, Seen, Trunk, TrunkError};
+use kernel::{Clock, Id};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{OpenError, Options, StateFile};
+
+/// A repository that was set up.
+pub struct Site {
+    /// The repository.
+    pub repo: Repo,
+    /// The state folder.
+    pub state: PathBuf,
+    /// What the worktree (or `init`'s copy) says; only its trunk counts.
+    pub settings: Settings,
+    /// The trunk.
+    pub trunk: Trunk,
+    /// The project.
+    pub project: Id,
+    /// The box.
+    pub box_id: String,
+    /// Where calls go.
+    pub signals: Arc<dyn Signals>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Site").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// The state folder of a repository, unless another one is named.
+#[must_use]
+pub fn state_dir(repo: &Repo, named: Option<&Path>) -> PathBuf {
+    named.map_or_else(|| repo.common_dir().join("signalbox"), Path::to_path_buf)
+}
+
+/// The repository around `cwd`.
+///
+/// # Errors
+/// There is none, or git is missing or too old.
+pub fn repository(cwd: &Path) -> Result<Repo, End> {
+    Repo::discover(cwd).map_err(|e| match e {
+        GitError::NotARepository { .. } => End::new(
+            exit::USAGE,
+            "no_repository",
+            "this is no git repository; go into one, or make one with `git init`",
+        )
+        .next("git init"),
+        GitError::TooOld { found } => End::new(
+            exit::SETUP,
+            "git_too_old",
+            format!("git {} is too old; install git 2.39 or later", short(&found, 20)),
+        ),
+        GitError::Start { .. } => End::new(
+            exit::SETUP,
+            "git_missing",
+            "the git program cannot be started; install git 2.39 or later",
+        )
+        .more(e.to_string()),
+        other => End::internal(other),
+    })
+}
+
+impl Site {
+    /// Opens the site around `cwd`. A repository that has settings but no state yet gets its state here:
+    /// whether this trunk is kept elsewhere is seen when the trunk is read.
+    ///
+    /// # Errors
+    /// It was not set up, or its settings or its state cannot be used.
+    pub fn open(cwd: &Path, state: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Self, End> {
+        let repo = repository(cwd)?;
+        let state = state_dir(&repo, state);
+        let settings = local_settings(&repo, &state)?;
+        let file = StateFile::create_or_open(&state, &Options::default(), clock.as_ref())
+            .map_err(|e| unusable_state(&e))?;
+        Self::over(repo, state, settings, file, clock)
+    }
+
+    /// A site over a state file that is open already.
+    ///
+    /// # Errors
+    /// As [`Site::open`].
+    pub fn over(
+        repo: Repo,
+        state: PathBuf,
+        settings: Settings,
+        file: StateFile,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, End> {
+        let project = file.project().clone();
+        let box_id = file.box_id().as_str().to_owned();
+        let local = Local::start(file, Arc::clone(&clock)).map_err(|e| unusable_state(&e))?;
+        let remote = remote(&settings.trunk.remote);
+        let trunk = Trunk::new(repo.clone(), remote, settings.trunk.branch.clone());
+        Ok(Self { repo, state, settings, trunk, project, box_id, signals: Arc::new(local), clock })
+    }
+
+    /// Typed calls to the box.
+    #[must_use]
+    pub fn calls(&self) -> Typed<'_> {
+        Typed::new(self.signals.as_ref(), &self.project)
+    }
+
+    /// What this machine meant to push.
+    #[must_use]
+    pub fn journal(&self) -> Journal {
+        Journal::of(&self.state)
+    }
+
+    /// The remembered results of checks.
+    #[must_use]
+    pub fn results(&self) -> Results {
+        Results::of(&self.state)
+    }
+
+    /// Where the lock files of live tickets stand.
+    #[must_use]
+    pub fn live_dir(&self) -> PathBuf {
+        self.state.join("live")
+    }
+
+    /// Where the trunk is kept, for people.
+    #[must_use]
+    pub fn trunk_name(&self) -> String {
+        match &self.trunk.remote {
+            Remote::Here => self.trunk.branch.clone(),
+            Remote::Named(remote) => format!("{remote}/{}", self.trunk.branch),
+        }
+    }
+
+    /// Reads the trunk with its objects, and makes sure that this box keeps it: it claims a trunk that
+    /// nobody keeps.
+    ///
+    /// # Errors
+    /// The remote cannot be read, or another box keeps this trunk.
+    pub fn read_trunk(&self) -> Result<Seen, End> {
+        for _ in 0..3 {
+            let seen = self.trunk.read().map_err(|e| self.unreadable(e))?;
+            let Some(stands) = &seen.box_id else {
+                self.claim(None)?;
+                continue;
+            };
+            if self.box_of(stands)? != self.box_id {
+                return Err(self.other_box());
+            }
+            return Ok(seen);
+        }
+        Err(End::new(exit::AGAIN, "box_unclear", "the trunk's box changes while it is read; try again"))
+    }
+
+    /// Sets the trunk's box to ours: only where none stands, or where the one that `stands` is replaced.
+    ///
+    /// # Errors
+    /// The remote refuses or cannot be reached. That another box was faster is no error: read again.
+    pub fn claim(&self, stands: Option<&Oid>) -> Result<(), End> {
+        let nonce = Id::random();
+        let message = format!("signalbox box\n\nbox: {}\nnonce: {}\n", self.box_id, nonce.as_str());
+        let note = self.repo.note_commit(message.as_bytes(), stands).map_err(End::internal)?;
+        match self.trunk.create_or_move(&self.trunk.box_ref(), &note, stands).map_err(End::internal)? {
+            PushEnd::Accepted => Ok(()),
+            PushEnd::Refused { text } => {
+                let now = self.trunk.peek().map_err(|e| self.unreadable(e))?;
+                if now.box_id.as_ref() != stands {
+                    return Ok(());
+                }
+                Err(End::new(
+                    exit::REFUSED,
+                    "box_refused",
+                    "the remote refuses refs/signalbox/box; allow refs below refs/signalbox/ there",
+                )
+                .more(text))
+            }
+            PushEnd::NoAnswer { text } => Err(self.unreachable(&text)),
+        }
+    }
+
+    /// The id of the box that a commit names.
+    ///
+    /// # Errors
+    /// Git cannot read the commit.
+    pub fn box_of(&self, commit: &Oid) -> Result<String, End> {
+        let message = self.repo.message_of(commit).map_err(End::internal)?;
+        let id = message.lines().find_map(|line| line.strip_prefix(b"box: "));
+        Ok(id.unwrap_or_default().to_str_lossy().into_owned())
+    }
+
+    fn other_box(&self) -> End {
+        let line = "this trunk is kept by another clone or an earlier state; share its state, or take over";
+        End::new(exit::SETUP, "other_box", line)
+            .more(
+                "Numbers and turns come from one state. To use the other clone's: --state DIR (or \
+                   SIGNALBOX_STATE), where DIR is the folder `signalbox` in that clone's git directory.",
+            )
+            .more(
+                "If that state is lost: signalbox init --take-over. It starts above the trunk's highest \
+                   turn and numbers; the other clone is refused from then on.",
+            )
+            .next("signalbox init --take-over")
+    }
+
+    /// The trunk could not be read.
+    #[must_use]
+    pub fn unreadable(&self, error: TrunkError) -> End {
+        match error {
+            TrunkError::Unreachable { text } => self.unreachable(&text),
+            TrunkError::Git(error) => End::internal(error),
+            other => End::internal(other),
+        }
+    }
+
+    fn unreachable(&self, text: &str) -> End {
+        let remote = short(&self.settings.trunk.remote, 40);
+        End::new(
+            exit::AGAIN,
+            "unreachable",
+            format!("the remote {remote} cannot be reached; nothing was sent. Try again when it is back"),
+        )
+        .more(text.to_owned())
+        .next(format!("git ls-remote {remote}"))
+    }
+
+    /// What counts for check, strategy and lines: the trunk's own file; while it has none, what `init`
+    /// wrote. Also tells whether the trunk has its own.
+    ///
+    /// # Errors
+    /// A file cannot be used, or names another trunk.
+    pub fn trunk_settings(&self, trunk: Option<&Oid>) -> Result<(Settings, bool), End> {
+        let own = match trunk {
+            Some(trunk) => self.repo.read_file(trunk, settings::FILE.as_bytes()).map_err(End::internal)?,
+            None => None,
+        };
+        let Some(text) = own else {
+            let copy = std::fs::read(self.state.join("settings.toml")).map_err(|_| not_set_up())?;
+            return Ok((Settings::parse(&copy).map_err(|e| bad_settings("init's copy", &e))?, false));
+        };
+        let name = format!("the trunk's {}", settings::FILE);
+        let settings = Settings::parse(&text).map_err(|e| bad_settings(&name, &e))?;
+        if settings.trunk.branch != self.trunk.branch {
+            return Err(End::new(
+                exit::SETUP,
+                "other_trunk",
+                format!(
+                    "{} says that the trunk is {}, not {}; make both files agree",
+                    name,
+                    short(&settings.trunk.branch, 20),
+                    short(&self.trunk.branch, 20)
+                ),
+            ));
+        }
+        Ok((settings, true))
+    }
+}
+
+/// A remote as the settings write it.
+#[must_use]
+pub fn remote(name: &str) -> Remote {
+    if name == "." { Remote::Here } else { Remote::Named(name.to_owned()) }
+}
+
+/// The worktree's settings, else `init`'s copy.
+///
+/// # Errors
+/// There are none, or they cannot be used.
+pub fn local_settings(repo: &Repo, state: &Path) -> Result<Settings, End> {
+    let own = repo.worktree().and_then(|top| std::fs::read(top.join(settings::FILE)).ok());
+    if let Some(text) = own {
+        return Settings::parse(&text).map_err(|e| bad_settings(settings::FILE, &e));
+    }
+    let copy = std::fs::read(state.join("settings.toml")).map_err(|_| not_set_up())?;
+    Settings::parse(&copy).map_err(|e| bad_settings("init's copy", &e))
+}
+
+fn not_set_up() -> End {
+    End::new(
+        exit::SETUP,
+        "not_set_up",
+        "this repository is not set up for signalbox; run `signalbox init --check COMMAND`",
+    )
+    .next("signalbox init")
+}
+
+/// Settings that cannot be used.
+fn bad_settings(file: &str, error: &BadSettings) -> End {
+    let line = format!("{file} cannot be used; mend what the next lines name");
+    End::new(exit::SETUP, "bad_settings", line).more(error.to_string())
+}
+
+/// A state that cannot be used.
+#[must_use]
+pub fn unusable_state(error: &OpenError) -> End {
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().to_owned();
+    let (exit, code, next) = match error {
+        OpenError::Missing => (exit::SETUP, "not_set_up", Some("signalbox init")),
+        OpenError::Newer => (exit::SETUP, "state_newer", None),
+        OpenError::Copied => (exit::SETUP, "state_copied", Some("signalbox init --take-over")),
+        OpenError::Busy => (exit::AGAIN, "busy", None),
+        OpenError::ReadOnly => (exit::SETUP, "state_read_only", None),
+        OpenError::NetworkFileSystem(_) => (exit::SETUP, "state_on_network", None),
+        OpenError::Full => (exit::AGAIN, "disk_full", Some("df -h")),
+        _ => (exit::SETUP, "state_unusable", None),
+    };
+    let mut end = End::new(exit, code, first);
+    end.more.extend(lines.map(str::to_owned));
+    end.next = next.map(str::to_owned);
+    end
+}
