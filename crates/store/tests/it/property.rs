@@ -65,20 +65,25 @@ fn sequence(seed: u64) {
         let engine = rng.usize(..2);
         time.set(if engine == 0 { now } else { now + callers.skew });
         let (name, body) = callers.next(&mut rng);
-        let (seen, before) = (version(), model.with(Clone::clone));
+        let seen = version();
         let answers = both(&engines[engine], &model, name, &body);
         let [answer, expected] = &answers;
+        println!("STAT {name} {}", answer.as_ref().map_or_else(|r| r.code.as_str(), |_| "ok"));
         let text = String::from_utf8_lossy(&body).into_owned();
         assert_eq!(answer, expected, "call {number} of seed {seed}: {name} {text}");
         match answer {
             Ok(json) => {
+                let body: Value = serde_json::from_slice(&body).unwrap();
                 let answer: Value = serde_json::from_slice(json).unwrap();
-                callers.learn(name, &answer);
-                history.succeeded(name, &serde_json::from_slice(&body).unwrap(), &answer, json);
+                callers.learn(name, &body, &answer);
+                history.succeeded(name, &body, &answer, json);
             }
-            // Nothing was committed, or only what is dead by age was swept.
+            // Nothing was committed, or only requests that are dead by age were swept.
             Err(_) if version() == seen => {}
-            Err(_) => same(&dump(&eye, &before), &before, seed, false),
+            Err(_) => {
+                let slice = model.with(Clone::clone);
+                same(&dump(&eye, &slice), &slice, seed, false);
+            }
         }
         if number % 50 == 49 {
             let slice = model.with(Clone::clone);
@@ -90,14 +95,14 @@ fn sequence(seed: u64) {
 fn advance(rng: &mut Rng) -> Millis {
     let limits = limits();
     match rng.u8(..100) {
-        0..50 => 0,
-        50..75 => rng.i64(1..400),
-        75..83 => 999,
-        83..90 => 1_000,
-        90..95 => 5_000,
-        95..98 => rng.i64(1..3_600_000),
-        98 => limits.ticket_age_ms,
-        _ => -rng.i64(1..5_000),
+        0..60 => 0,
+        60..90 => rng.i64(1..150),
+        90..92 => 999,
+        92..94 => 1_000,
+        94..96 => 5_000,
+        96 => rng.i64(1..3_600_000),
+        97 => limits.ticket_age_ms,
+        _ => -rng.i64(1..2_000),
     }
 }
 
@@ -113,8 +118,8 @@ fn both(open: &Open, model: &Model<Landing>, name: &str, body: &[u8]) -> [Answer
 struct Callers {
     projects: Vec<Id>,
     tickets: Vec<Id>,
-    /// The latest entry that a ticket was answered.
-    entries: BTreeMap<String, i64>,
+    /// The stays that were answered: project, ticket, entry.
+    stays: Vec<(String, String, i64)>,
     marks: Vec<String>,
     /// Calls with a request id, to repeat.
     sent: Vec<(&'static str, Vec<u8>)>,
@@ -123,16 +128,20 @@ struct Callers {
 
 impl Callers {
     fn new(rng: &mut Rng) -> Self {
-        let skew = [0, 0, 700, -700, 3_600_000, -3_600_000][rng.usize(..6)];
+        let skew = [0, 0, 0, 300, -300, 700, -700, 3_600_000, -3_600_000][rng.usize(..9)];
         let ids = |count| (0..count).map(|_| Id::random()).collect();
-        let (entries, marks, sent) = (BTreeMap::new(), vec!["0.0".to_owned()], Vec::new());
-        Self { projects: ids(2), tickets: ids(7), entries, marks, sent, skew }
+        let (stays, marks, sent) = (Vec::new(), vec!["0.0".to_owned()], Vec::new());
+        Self { projects: ids(2), tickets: ids(7), stays, marks, sent, skew }
     }
 
-    fn learn(&mut self, name: &str, answer: &Value) {
+    fn learn(&mut self, name: &str, body: &Value, answer: &Value) {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
         if name == "queue/enter" {
-            let ticket = answer["ticket"].as_str().unwrap().to_owned();
-            self.entries.insert(ticket, answer["entry"].as_i64().unwrap());
+            let entry = answer["entry"].as_i64().unwrap();
+            self.stays.push((text(&body["project"]), text(&answer["ticket"]), entry));
+        }
+        if name == "queue/leave" {
+            self.stays.retain(|(_, ticket, entry)| *ticket != text(&body["ticket"]) || body["entry"] != *entry);
         }
         self.marks.extend(answer["mark"].as_str().map(str::to_owned));
     }
@@ -142,18 +151,23 @@ impl Callers {
             return self.sent[rng.usize(..self.sent.len())].clone();
         }
         let ticket = self.tickets[rng.usize(..self.tickets.len())].clone();
-        let entry = self.entries.get(ticket.as_str()).copied().unwrap_or(1) + i64::from(rng.u8(..12) == 0);
-        let stay = json!({ "ticket": ticket.as_str(), "entry": entry });
+        let stays = &self.stays[self.stays.len().saturating_sub(5)..];
+        let project = self.projects[usize::from(rng.u8(..5) == 0)].as_str().to_owned();
+        let (of, known, entry) =
+            stays.get(rng.usize(..5)).cloned().unwrap_or_else(|| (project.clone(), ticket.as_str().to_owned(), 1));
+        let stay = json!({ "project": of, "ticket": known, "entry": entry + i64::from(rng.u8(..15) == 0) });
         let (name, mut body) = match rng.u8(..100) {
             0..25 => ("mint", mint(rng)),
             25..50 => ("queue/enter", enter(rng, &ticket)),
-            50..60 => ("queue/renew", with(stay, rng, "step", |rng| pick(rng, &["build", "test", ""]).into())),
-            60..70 => ("queue/wait", with_always(stay, "timeoutMs", json!(0))),
-            70..85 => ("queue/leave", leave(rng, stay)),
-            85..95 => ("queue/list", list(rng, &self.marks)),
+            50..58 => ("queue/renew", with(stay, rng, "step", |rng| pick(rng, &["build", "test", ""]).into())),
+            58..70 => ("queue/wait", with_always(stay, "timeoutMs", json!(0))),
+            70..80 => ("queue/leave", leave(rng, stay)),
+            80..95 => ("queue/list", list(rng, &self.marks)),
             _ => ("project/lift", lift(rng)),
         };
-        body["project"] = self.projects[usize::from(rng.u8(..5) == 0)].as_str().into();
+        if body.get("project").is_none() {
+            body["project"] = project.into();
+        }
         let takes = !matches!(name, "queue/renew" | "queue/wait" | "queue/list");
         if takes && rng.bool() {
             let reused = (rng.u8(..15) == 0).then(|| self.request(rng)).flatten();
