@@ -70,7 +70,9 @@ impl Signals for Local {
         // A caller that is gone needs no answer.
         self.submit(call, body, move |status, body| drop(send.send((status, body))));
         receive.recv().map_err(|_| {
-            Unreached::Unknown("the state stopped answering in this process; repeat the same request".to_owned())
+            Unreached::Unknown(
+                "the state stopped answering in this process; repeat the same request".to_owned(),
+            )
         })
     }
 }

@@ -257,7 +257,8 @@ impl<'a> Typed<'a> {
 fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, CallError> {
     serde_json::from_slice(answer).map_err(|_| {
         CallError::Unreached(Unreached::Unknown(
-            "the box gave an answer that this version cannot read; use the same version on both sides".to_owned(),
+            "the box gave an answer that this version cannot read; use the same version on both sides"
+                .to_owned(),
         ))
     })
 }

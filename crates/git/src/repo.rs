@@ -142,13 +142,14 @@ impl Repo {
     /// What is checked out in a worktree.
     ///
     /// # Errors
-    /// If git fails there.
+    /// [`GitError::Unreadable`] if the branch's name is no UTF-8; or if git fails there.
     pub fn head(&self, worktree: &Path) -> Result<Head, GitError> {
         let symbolic = self.user(worktree).args(["symbolic-ref", "-q", "HEAD"]).run()?;
         let commit = self.user(worktree).args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).run()?;
         let commit = commit.success().then(|| oid_line(&commit.stdout, "rev-parse")).transpose()?;
-        let name = String::from_utf8_lossy(symbolic.stdout.trim_ascii()).into_owned();
-        let branch = name.strip_prefix("refs/heads/").map_or(name.clone(), str::to_owned);
+        let name = symbolic.stdout.trim_ascii().to_str();
+        let name = name.map_err(|_| GitError::unreadable("symbolic-ref", "a name that is no UTF-8"))?;
+        let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
         match (symbolic.success(), commit) {
             (true, Some(_)) => Ok(Head::Branch(branch)),
             (true, None) => Ok(Head::Unborn(branch)),

@@ -57,11 +57,38 @@ fn mints(dir: &Path, callers: usize, requests: bool) {
     println!("{callers:3} callers, {with}: {} mints/s", count.into_inner() / 3);
 }
 
+/// Engines that mint at once, one caller each: how even they come out, and the longest wait.
+fn engines(dir: &Path, count: usize) {
+    let open: Vec<_> = (0..count).map(|_| open(dir)).collect();
+    let end = Instant::now() + Duration::from_secs(3);
+    let of = |open: &Box| {
+        let (mut count, mut worst) = (0, Duration::ZERO);
+        while Instant::now() < end {
+            let began = Instant::now();
+            open.ask("mint", json!({ "scope": "adr" }));
+            (count, worst) = (count + 1, worst.max(began.elapsed()));
+        }
+        (count, worst)
+    };
+    let all: Vec<(u32, Duration)> = thread::scope(|scope| {
+        let threads: Vec<_> = open.iter().map(|open| scope.spawn(move || of(open))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let sum: u32 = all.iter().map(|(count, _)| count).sum();
+    let (least, most) = (all.iter().map(|a| a.0).min().unwrap(), all.iter().map(|a| a.0).max().unwrap());
+    let worst = all.iter().map(|a| a.1).max().unwrap();
+    println!(
+        "{count} engines: {} mints/s, least {least} and most {most} of one, worst wait {worst:?}",
+        sum / 3
+    );
+}
+
 fn hand_over(dir: &Path) {
     let (a, b) = (open(dir), open(dir));
     let enter = |of: &Box| {
         let ticket = Id::random();
-        let body = json!({"ticket": ticket.as_str(), "branch": "b", "head": "a".repeat(40), "label": "bench"});
+        let body =
+            json!({"ticket": ticket.as_str(), "branch": "b", "head": "a".repeat(40), "label": "bench"});
         let entry = of.ask("queue/enter", body)["entry"].clone();
         json!({ "ticket": ticket.as_str(), "entry": entry })
     };
@@ -70,7 +97,10 @@ fn hand_over(dir: &Path) {
     for _ in 0..300 {
         let next = enter(&b);
         let (send, receive) = mpsc::channel();
-        b.desk.submit(b.call("queue/wait", next.clone()), std::boxed::Box::new(move |_| drop(send.send(Instant::now()))));
+        b.desk.submit(
+            b.call("queue/wait", next.clone()),
+            std::boxed::Box::new(move |_| send.send(Instant::now()).unwrap_or(())),
+        );
         while b.desk.parked_count() == 0 {
             thread::yield_now();
         }
@@ -85,7 +115,10 @@ fn hand_over(dir: &Path) {
         holder = enter(&a);
     }
     times.sort_unstable();
-    println!("hand-over to another engine: median {:?}, p99 {:?}, worst {:?}", times[150], times[296], times[299]);
+    println!(
+        "hand-over to another engine: median {:?}, p99 {:?}, worst {:?}",
+        times[150], times[296], times[299]
+    );
 }
 
 fn main() {
@@ -95,5 +128,6 @@ fn main() {
             mints(&dir, callers, requests);
         }
     }
+    engines(&dir, 8);
     hand_over(&dir);
 }

@@ -161,9 +161,12 @@ impl<S: Mapped> Shared<S> {
     /// Wakes the parked calls of these keys that were decided on other marks.
     pub(crate) fn heard(&self, marks: &BTreeMap<(&str, &str), i64>) {
         self.rouse(|parked| {
-            parked.waiting.keys.iter().zip(&parked.marks).any(|(key, mark)| {
-                marks.get(&(key.kind, key.name.as_str())).is_some_and(|now| now != mark)
-            })
+            parked
+                .waiting
+                .keys
+                .iter()
+                .zip(&parked.marks)
+                .any(|(key, mark)| marks.get(&(key.kind, key.name.as_str())).is_some_and(|now| now != mark))
         });
     }
 }

@@ -15,19 +15,25 @@ pub enum Fault {
     #[error("the disk of the state is full and nothing was changed; free space there, then repeat the call")]
     Full,
     /// The state cannot be written.
-    #[error("the state cannot be written and nothing was changed; make its file and folder writable, then repeat")]
+    #[error(
+        "the state cannot be written and nothing was changed; make its file and folder writable, then repeat"
+    )]
     ReadOnly,
     /// The state's file was moved, deleted or replaced while it was open.
     #[error("the state's file was moved or replaced and nothing was changed; start the command again")]
     Gone,
     /// The state is damaged.
-    #[error("the state is damaged and nothing was changed; run `signalbox doctor`, which says how to mend it")]
+    #[error(
+        "the state is damaged and nothing was changed; run `signalbox doctor`, which says how to mend it"
+    )]
     Corrupt,
     /// A device refused to read or write.
     #[error("the disk of the state refused to read or write and nothing was changed; see the system's log")]
     Io,
     /// The commit's answer was lost.
-    #[error("the disk refused while the change was being kept, so it may stand or not; repeat the same request")]
+    #[error(
+        "the disk refused while the change was being kept, so it may stand or not; repeat the same request"
+    )]
     Unknown,
     /// A defect of signalbox.
     #[error("signalbox met a defect of its own and nothing was changed; please report what you did")]

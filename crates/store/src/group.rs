@@ -163,10 +163,8 @@ impl<S: Mapped> Work for Group<S> {
             let answer: Answer = match verdict {
                 Some(Verdict::Answer(json)) => Ok(json),
                 Some(Verdict::Refused(refusal)) => Err(refusal),
-                Some(Verdict::Returned(change)) => dealt(&deals, change, rows).map_or_else(
-                    |fault| Err(fault.refusal()),
-                    |returned| S::finish(&waiting.call, returned),
-                ),
+                Some(Verdict::Returned(change)) => dealt(&deals, change, rows)
+                    .map_or_else(|fault| Err(fault.refusal()), |returned| S::finish(&waiting.call, returned)),
                 Some(Verdict::Park { until, marks }) => {
                     S::asked(&mut waiting.call);
                     parked.push(Parked { waiting, until, marks });

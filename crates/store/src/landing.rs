@@ -92,8 +92,12 @@ impl Read {
                     State { time: row.int(0)?, turn_no: row.int(1)?, entry: row.int(2)?, mark: row.int(3)? };
                 project.retired = row.text_or_null(4)?.map(|_| row.id(4)).transpose()?;
             }
-            Read::Tickets(id) => project(slice, id).tickets = rows.iter().map(ticket).collect::<Result<_, _>>()?,
-            Read::Ended(id) => project(slice, id).ended = rows.iter().map(ended).collect::<Result<_, _>>()?,
+            Read::Tickets(id) => {
+                project(slice, id).tickets = rows.iter().map(ticket).collect::<Result<_, _>>()?;
+            }
+            Read::Ended(id) => {
+                project(slice, id).ended = rows.iter().map(ended).collect::<Result<_, _>>()?;
+            }
             Read::Line(id, scope) => {
                 let Some(row) = first else { return Ok(()) };
                 project(slice, id).lines.insert(scope, row.int(0)?);

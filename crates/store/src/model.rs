@@ -129,8 +129,11 @@ impl<S: Mapped> Inner<S> {
                 self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
             };
             let now = self.clock.now();
-            let due: VecDeque<_> =
-                state.parked.extract_if(.., |parked| now >= parked.until).map(|parked| parked.waiting).collect();
+            let due: VecDeque<_> = state
+                .parked
+                .extract_if(.., |parked| now >= parked.until)
+                .map(|parked| parked.waiting)
+                .collect();
             let mut out = Vec::new();
             self.ask(&mut state, due, &mut out);
             drop(state);

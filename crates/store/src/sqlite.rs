@@ -14,6 +14,8 @@ use crate::state_file::StateFile;
 use bell::Bell;
 use kernel::Clock;
 use lane::Lane;
+#[cfg(test)]
+pub(crate) use lane::query;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,14 +74,14 @@ impl Sqlite {
         clock: Arc<dyn Clock>,
         recorder: Option<Recorder>,
     ) -> Result<Self, OpenError> {
-        let conn = file.connect()?;
+        let opened = (file.path(), file.connect()?);
         let bell = Arc::new(Bell::new(&file.dir().join("state.bell")));
         let stop = Arc::new(AtomicBool::new(false));
         for source in &sources {
             let bell = Arc::clone(&bell);
             source.attach(Arc::new(move || bell.ring()));
         }
-        let lane = Lane::new(conn, sources, clock, Arc::clone(&bell), Arc::clone(&stop), recorder);
+        let lane = Lane::new(opened, sources, clock, Arc::clone(&bell), Arc::clone(&stop), recorder);
         let thread = thread::Builder::new()
             .name("sqlite".into())
             .spawn(move || lane.run())

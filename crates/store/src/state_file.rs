@@ -147,9 +147,9 @@ impl StateFile {
     /// # Errors
     /// [`OpenError`]; nothing was recorded then.
     pub fn set_claimed(&self, remote: Option<&str>) -> Result<(), OpenError> {
-        let conn = self.conn();
-        let write = || conn.execute("UPDATE box SET claimed = ?1", [remote]).map(drop);
-        self.judged(connect::retry_until(Instant::now() + OPEN_WAIT, write))
+        within(&self.conn(), Instant::now() + OPEN_WAIT, &self.path(), |conn| {
+            conn.execute("UPDATE box SET claimed = ?1", [remote]).map(|_| Ok(()))
+        })
     }
 
     /// Checks every page of the file, which takes time in its size.
@@ -176,7 +176,7 @@ impl StateFile {
         self.judged(connect::retry_until(Instant::now() + OPEN_WAIT, open))
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.dir.join("state.db")
     }
 
@@ -210,7 +210,8 @@ impl StateFile {
             Found::Empty if !may_create => return Err(OpenError::Missing),
             // By its path: nothing is opened, and the log and the shared memory take the file's mode.
             Found::Empty => {
-                std::fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(|_| OpenError::ReadOnly)?;
+                std::fs::set_permissions(&path, Permissions::from_mode(0o600))
+                    .map_err(|_| OpenError::ReadOnly)?;
             }
             Found::Version(_) => {}
         }
@@ -245,7 +246,9 @@ fn prepare_folder(dir: &Path, path: &Path, may_create: bool) -> Result<(), OpenE
             let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
             made.map_err(|error| match error.kind() {
                 std::io::ErrorKind::StorageFull => OpenError::Full,
-                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly,
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                    OpenError::ReadOnly
+                }
                 _ => OpenError::Io,
             })?;
         }
@@ -308,7 +311,8 @@ fn settle(conn: &Connection, options: &Options, place: &Place) -> rusqlite::Resu
 fn facts(conn: &Connection) -> rusqlite::Result<Result<Facts, OpenError>> {
     let sql = "SELECT id, project, device, inode, machine, lease_ms, turn_ms FROM box";
     conn.query_row(sql, [], |row| {
-        let id = |column| row.get::<_, String>(column).map(|id| id.parse::<Id>().map_err(|_| OpenError::Corrupt));
+        let id =
+            |column| row.get::<_, String>(column).map(|id| id.parse::<Id>().map_err(|_| OpenError::Corrupt));
         let (box_id, project) = match (id(0)?, id(1)?) {
             (Ok(box_id), Ok(project)) => (box_id, project),
             _ => return Ok(Err(OpenError::Corrupt)),
@@ -329,10 +333,7 @@ fn renew(conn: &Connection, place: &Place, now: Millis) -> rusqlite::Result<Resu
     let old: String = conn.query_row("SELECT project FROM box", [], |row| row.get(0))?;
     let (box_id, new) = (Id::random(), Id::random());
     let new = new.as_str();
-    conn.execute(
-        "UPDATE box SET id = ?1, project = ?2, claimed = NULL",
-        params![box_id.as_str(), new],
-    )?;
+    conn.execute("UPDATE box SET id = ?1, project = ?2, claimed = NULL", params![box_id.as_str(), new])?;
     stand(conn, place)?;
     conn.execute(
         "INSERT INTO lines (project, scope, value) SELECT ?1, scope, value FROM lines WHERE project = ?2",

@@ -47,7 +47,11 @@ pub(crate) const FORGET: &str = "DELETE FROM requests WHERE (project, request) I
 /// One thing that happens to a line, in the order of the calls.
 enum Op<'a> {
     /// A mint, the number of its change, and the request that remembers it.
-    Mint { mint: &'a Mint, change: usize, request: Option<(&'a Id, &'a str, Millis)> },
+    Mint {
+        mint: &'a Mint,
+        change: usize,
+        request: Option<(&'a Id, &'a str, Millis)>,
+    },
     Put(i64),
 }
 

@@ -149,11 +149,8 @@ mod tests {
     use std::thread;
 
     fn bells(path: &Path) -> [Bell; 2] {
-        let portable = Bell {
-            asleep: AtomicBool::new(false),
-            rope: Bell::new(path).rope,
-            pillow: Pillow::condvar(),
-        };
+        let portable =
+            Bell { asleep: AtomicBool::new(false), rope: Bell::new(path).rope, pillow: Pillow::condvar() };
         [Bell::new(path), portable]
     }
 

@@ -19,7 +19,9 @@ pub(crate) fn open(path: &Path, create: bool) -> rusqlite::Result<Connection> {
     // SQLite's own busy handler starves one process while others run; `retry_until` waits instead.
     conn.busy_timeout(Duration::ZERO)?;
     conn.set_prepared_statement_cache_capacity(64);
-    conn.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;")?;
+    conn.execute_batch(
+        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;",
+    )?;
     Ok(conn)
 }
 

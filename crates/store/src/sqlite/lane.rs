@@ -8,7 +8,9 @@ use crate::port::{Row, Rows, Source, Stmt, Value, Work};
 use kernel::Clock;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +31,10 @@ pub(super) struct Lane {
     bell: Arc<Bell>,
     stop: Arc<AtomicBool>,
     recorder: Option<Recorder>,
+    /// Where the file stood when it was opened.
+    place: (PathBuf, Option<(u64, u64)>),
+    /// When other processes' commits were last looked for.
+    listened: Instant,
     /// SQLite's count of what other connections committed, when the marks were last read.
     seen: i64,
     /// When something was last committed that still stands in the log alone.
@@ -37,14 +43,26 @@ pub(super) struct Lane {
 
 impl Lane {
     pub(super) fn new(
-        conn: Connection,
+        (path, conn): (PathBuf, Connection),
         sources: Vec<Arc<dyn Source>>,
         clock: Arc<dyn Clock>,
         bell: Arc<Bell>,
         stop: Arc<AtomicBool>,
         recorder: Option<Recorder>,
     ) -> Self {
-        Self { conn, sources: Closing(sources), clock, bell, stop, recorder, seen: -1, unmoved: None }
+        let place = (path.clone(), device_and_inode(&path));
+        Self {
+            conn,
+            sources: Closing(sources),
+            clock,
+            bell,
+            stop,
+            recorder,
+            place,
+            listened: Instant::now(),
+            seen: -1,
+            unmoved: None,
+        }
     }
 
     pub(super) fn run(mut self) {
@@ -52,6 +70,10 @@ impl Lane {
             if self.parked() {
                 let now = self.clock.now();
                 self.sources.0.iter().for_each(|source| source.due(now));
+                // A lane that never rests still hears the others.
+                if self.listened.elapsed() >= LOOK {
+                    self.listen();
+                }
             }
             let mut worked = false;
             for source in self.sources.0.clone() {
@@ -96,6 +118,7 @@ impl Lane {
 
     /// Where another process has committed, wakes the parked calls whose marks it moved.
     fn listen(&mut self) {
+        self.listened = Instant::now();
         let version = self.conn.query_row("PRAGMA data_version", [], |row| row.get::<_, i64>(0));
         let Ok(version) = version else { return };
         if version == self.seen {
@@ -113,6 +136,9 @@ impl Lane {
 
     /// One transaction with what waits at the desk when the file's lock is had.
     fn serve(&mut self, source: &dyn Source, oldest: Instant) {
+        if device_and_inode(&self.place.0) != self.place.1 {
+            return source.expire(Instant::now(), &Fault::Gone);
+        }
         let end = oldest + WAIT_MAX;
         let begun = connect::retry_until(end, || match self.stop.load(Ordering::SeqCst) {
             true => Ok(Err(Fault::Stopped)),
@@ -180,6 +206,13 @@ impl Lane {
             recorder(event());
         }
     }
+}
+
+/// Which file stands at the path. SQLite goes on writing to a file that was moved or deleted, and whatever
+/// stands there now would issue the same numbers.
+fn device_and_inode(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
 }
 
 impl rusqlite::ToSql for Value {

@@ -65,8 +65,23 @@ const NETWORK: &[(u64, &str)] = &[
 
 /// Kinds of FUSE that reach over a network. Others (a local disk under another format, an overlay) do not.
 const NETWORK_FUSE: &[&str] = &[
-    "sshfs", "glusterfs", "s3fs", "gcsfuse", "rclone", "davfs", "ceph", "curlftpfs", "goofys", "mount-s3", "cifs",
-    "smbnetfs", "juicefs", "seaweedfs", "blobfuse", "lustre", "afp",
+    "sshfs",
+    "glusterfs",
+    "s3fs",
+    "gcsfuse",
+    "rclone",
+    "davfs",
+    "ceph",
+    "curlftpfs",
+    "goofys",
+    "mount-s3",
+    "cifs",
+    "smbnetfs",
+    "juicefs",
+    "seaweedfs",
+    "blobfuse",
+    "lustre",
+    "afp",
 ];
 
 impl FileSystem {
@@ -74,7 +89,7 @@ impl FileSystem {
     pub(crate) fn of(dir: &Path) -> Option<Self> {
         let stat = rustix::fs::statfs(dir).ok()?;
         // The type is a bit pattern of 32 bits whose width and sign differ between systems.
-        #[expect(clippy::cast_sign_loss, clippy::allow_attributes_without_reason, reason = "a bit pattern")]
+        #[expect(clippy::cast_sign_loss, reason = "a bit pattern")]
         let magic = (stat.f_type as u64) & 0xffff_ffff;
         let fuse = (magic == FUSE).then(|| fuse_kind(dir)).flatten();
         Some(Self { magic, fuse })

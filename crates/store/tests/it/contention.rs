@@ -32,7 +32,8 @@ fn engines_that_mint_at_once_never_issue_a_number_twice_and_group_what_waits() {
                         if n % 8 == 0 {
                             assert_eq!(open.get("mint", body), answer, "a repeat has the same answer");
                         }
-                        let (first, last) = (answer["first"].as_i64().unwrap(), answer["last"].as_i64().unwrap());
+                        let (first, last) =
+                            (answer["first"].as_i64().unwrap(), answer["last"].as_i64().unwrap());
                         assert_eq!(last - first + 1, n % 3 + 1);
                         total.fetch_add(n % 3 + 1, Ordering::SeqCst);
                         let mut issued = issued.lock().unwrap();

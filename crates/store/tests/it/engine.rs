@@ -10,7 +10,10 @@ use store::sqlite::Event;
 use store::{Calls, Model};
 
 fn statements(events: &[Event]) -> Vec<&str> {
-    events.iter().filter_map(|e| if let Event::Statement(sql) = e { Some(sql.as_str()) } else { None }).collect()
+    events
+        .iter()
+        .filter_map(|e| if let Event::Statement(sql) = e { Some(sql.as_str()) } else { None })
+        .collect()
 }
 
 #[test]
@@ -33,7 +36,9 @@ fn mints_that_wait_together_are_one_transaction_and_one_statement_dealt_out_in_c
     let open = Open::new(dir.path(), ManualClock::new());
     let occupied = occupied(&open.file);
     let answers: Vec<_> = (0..50)
-        .map(|n| open.send("mint", json!({ "scope": "adr", "count": n % 3 + 1, "request": Id::random().as_str() })))
+        .map(|n| {
+            open.send("mint", json!({ "scope": "adr", "count": n % 3 + 1, "request": Id::random().as_str() }))
+        })
         .collect();
     occupied.execute_batch("COMMIT").unwrap();
     let mut last = 0;
@@ -72,7 +77,8 @@ fn in_a_mixed_group_a_refused_floor_spoils_nobody_and_a_repeat_finds_the_same_nu
     let open = Open::new(dir.path(), ManualClock::new());
     open.get("mint", json!({ "scope": "adr" }));
     let occupied = occupied(&open.file);
-    let with = |body: serde_json::Value| and(&body, json!({ "scope": "adr", "request": Id::random().as_str() }));
+    let with =
+        |body: serde_json::Value| and(&body, json!({ "scope": "adr", "request": Id::random().as_str() }));
     let bodies = [
         with(json!({ "count": 5 })),
         with(json!({ "floor": 100_000 })),
@@ -138,7 +144,8 @@ fn a_caller_that_panics_or_is_gone_touches_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let open = Open::new(dir.path(), ManualClock::new());
     let occupied = occupied(&open.file);
-    open.desk.submit(open.call("mint", json!({ "scope": "adr" })), Box::new(|_| panic!("a caller's own defect")));
+    open.desk
+        .submit(open.call("mint", json!({ "scope": "adr" })), Box::new(|_| panic!("a caller's own defect")));
     drop(open.send("mint", json!({ "scope": "adr" })));
     let answer = open.send("mint", json!({ "scope": "adr" }));
     occupied.execute_batch("COMMIT").unwrap();
@@ -251,7 +258,10 @@ fn the_model_parks_wakes_and_times_as_an_engine_does() {
     let wait = send("queue/wait", second);
     let timed = send("queue/wait", and(&third, json!({ "timeoutMs": 5_000 })));
     assert!(wait.try_recv().is_err());
-    send("queue/leave", and(&holder, json!({ "outcome": "landed" }))).recv_timeout(PATIENCE).unwrap().unwrap();
+    send("queue/leave", and(&holder, json!({ "outcome": "landed" })))
+        .recv_timeout(PATIENCE)
+        .unwrap()
+        .unwrap();
     assert_eq!(json(&wait.recv_timeout(PATIENCE).unwrap())["turn"], true);
     assert!(timed.try_recv().is_err());
     clock.advance(5_000);

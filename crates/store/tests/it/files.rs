@@ -227,7 +227,8 @@ fn a_full_disk_refuses_loses_nothing_and_is_over_when_there_is_space() {
     drop(create(dir.path()).unwrap());
     let pages = i64::try_from(std::fs::metadata(dir.path().join("state.db")).unwrap().len() / 4096).unwrap();
     let options = Options { max_pages: Some(pages + 4), ..Options::default() };
-    let mint = |open: &Open| open.ask("mint", json!({ "scope": "adr", "request": kernel::Id::random().as_str() }));
+    let mint =
+        |open: &Open| open.ask("mint", json!({ "scope": "adr", "request": kernel::Id::random().as_str() }));
     let mut last = 0;
     {
         let open = Open::with(dir.path(), Arc::new(SystemClock), kernel::Limits::default(), &options);
@@ -246,4 +247,27 @@ fn a_full_disk_refuses_loses_nothing_and_is_over_when_there_is_space() {
     let open = Open::new(dir.path(), Arc::new(SystemClock));
     open.file.check().unwrap();
     assert_eq!(json(&mint(&open))["first"], last + 1);
+}
+
+#[test]
+fn a_disk_that_is_full_at_the_start_is_told_and_a_later_start_succeeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { max_pages: Some(4), ..Options::default() };
+    let error = StateFile::create_or_open(dir.path(), &options, &SystemClock).unwrap_err();
+    assert_eq!(error, OpenError::Full);
+    assert_eq!(open(dir.path()).unwrap_err(), OpenError::Missing);
+    create(dir.path()).unwrap();
+}
+
+#[test]
+fn a_file_that_was_moved_or_replaced_while_it_was_open_issues_nothing_more() {
+    let (dir, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let open = Open::new(dir.path(), ManualClock::new());
+    open.get("mint", json!({ "scope": "adr" }));
+    std::fs::rename(dir.path().join("state.db"), away.path().join("state.db")).unwrap();
+    let answer = open.ask("mint", json!({ "scope": "adr" }));
+    assert_eq!(code(&answer), "internal");
+    assert!(answer.unwrap_err().detail.contains("moved or replaced"));
+    std::fs::write(dir.path().join("state.db"), "").unwrap();
+    assert_eq!(code(&open.ask("mint", json!({ "scope": "adr" }))), "internal");
 }

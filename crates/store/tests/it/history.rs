@@ -22,6 +22,8 @@ struct Project {
     stays: BTreeMap<i64, Seen>,
     /// The latest turn, and whose it is.
     turn: (i64, Option<i64>),
+    /// How many lifts since then have taken the turn away from somebody; no answer needs to have shown whom.
+    robbed: usize,
     /// The latest time that the project was seen to have.
     time: Millis,
 }
@@ -103,6 +105,7 @@ impl Project {
         assert!(turn >= self.turn.0.max(body["turnNo"].as_i64().unwrap_or(0)), "turns only grow");
         if turn > self.turn.0 {
             self.turn = (turn, None);
+            self.robbed += 1;
         }
         for line in answer["lines"].as_array().unwrap() {
             let (scope, value) = (text(&line["scope"]), int(&line["value"]));
@@ -148,10 +151,16 @@ impl Project {
             assert!(self.turn.1.is_none_or(|owner| owner == entry), "two have turn {no}");
         } else {
             self.passed(at, false);
-            for (earlier, seen) in self.stays.range(..entry) {
-                let lapsed = at - seen.touched >= lease || at - seen.entered >= age || seen.turn.is_some();
-                assert!(seen.ended || lapsed, "{earlier} was before {entry} when its turn began");
-            }
+            let lives = |seen: &Seen| {
+                let lapsed = at - seen.touched >= lease || at - seen.entered >= age;
+                !seen.ended && !lapsed && seen.turn.is_none()
+            };
+            let passed_over: Vec<_> = self.stays.range(..entry).filter(|(_, seen)| lives(seen)).collect();
+            assert!(
+                passed_over.len() <= self.robbed,
+                "{passed_over:?} were before {entry} when its turn began"
+            );
+            self.robbed = 0;
         }
         self.turn = (no, Some(entry));
     }

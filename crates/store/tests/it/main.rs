@@ -5,6 +5,7 @@ mod contention;
 mod engine;
 mod files;
 mod history;
+mod port;
 mod processes;
 mod property;
 mod support;

@@ -48,7 +48,12 @@ mod child {
     #[test]
     fn create() {
         let Some(folder) = folder() else { return };
-        let file = StateFile::create_or_open(&folder, &Options::default(), &SystemClock).unwrap();
+        let file = loop {
+            match StateFile::create_or_open(&folder, &Options::default(), &SystemClock) {
+                Err(OpenError::Busy) => {}
+                other => break other.unwrap(),
+            }
+        };
         println!("said {} {}", file.box_id().as_str(), file.project().as_str());
     }
 
@@ -121,9 +126,11 @@ fn a_process_that_is_killed_loses_no_number_that_it_told() {
         child.wait().unwrap();
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
-        told.extend(rest.split_inclusive('\n').filter(|line| line.ends_with('\n')).filter_map(|line| {
-            line.split_once("said ").and_then(|(_, n)| n.trim().parse::<i64>().ok())
-        }));
+        told.extend(
+            rest.split_inclusive('\n')
+                .filter(|line| line.ends_with('\n'))
+                .filter_map(|line| line.split_once("said ").and_then(|(_, n)| n.trim().parse::<i64>().ok())),
+        );
         assert!(told[0] > last && told.is_sorted());
         last = told[told.len() - 1];
     }
@@ -171,5 +178,8 @@ fn a_folder_or_a_file_that_cannot_be_written_is_told() {
     mode(&folder, 0o000);
     assert_eq!(tried_by_nobody(&folder), refused, "a folder that cannot be entered");
     mode(&folder, 0o700);
-    assert_eq!(tried_by_nobody(&root.path().join("unmade")), format!("Err(Missing) Err({:?})", OpenError::ReadOnly));
+    assert_eq!(
+        tried_by_nobody(&root.path().join("unmade")),
+        format!("Err(Missing) Err({:?})", OpenError::ReadOnly)
+    );
 }

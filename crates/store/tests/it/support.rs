@@ -1,6 +1,6 @@
 //! What the tests share: a clock that only the test moves, and a box over a file.
 
-use kernel::{Clock, Id, Limits, Millis};
+use kernel::{Clock, Code, Id, Limits, Millis};
 use landing::{Call, Landing};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use store::sqlite::{Event, Recorder};
-use store::{Answer, Calls, Desk, Options, Sqlite, StateFile};
+use store::{Answer, Calls, Desk, OpenError, Options, Sqlite, StateFile};
 
 pub(crate) const START: Millis = 1_800_000_000_000;
 
@@ -70,10 +70,14 @@ impl Open {
     }
 
     pub(crate) fn with(dir: &Path, clock: Arc<dyn Clock>, limits: Limits, options: &Options) -> Self {
-        let file = StateFile::create_or_open(dir, options, clock.as_ref()).unwrap();
+        let file = unless_busy(
+            || StateFile::create_or_open(dir, options, clock.as_ref()),
+            |e| *e == OpenError::Busy,
+        );
         let (desk, tape) = (Desk::new(limits.clone()), Tape::default());
         let sources: Vec<Arc<dyn store::port::Source>> = vec![Arc::new(desk.clone())];
-        let engine = Sqlite::start_recorded(&file, sources, Arc::clone(&clock), Some(tape.recorder())).unwrap();
+        let engine =
+            Sqlite::start_recorded(&file, sources, Arc::clone(&clock), Some(tape.recorder())).unwrap();
         Self { desk, file, clock, limits, tape, engine: Some(engine) }
     }
 
@@ -86,9 +90,12 @@ impl Open {
         self.desk.ask(self.call(name, body))
     }
 
-    /// The answer of a call that must succeed.
+    /// The answer of a call that must succeed. A disk under load may take longer than the bounded wait;
+    /// then nothing was changed, and the call is repeated as a caller would.
+    #[expect(clippy::needless_pass_by_value, reason = "every caller makes it on the spot")]
     pub(crate) fn get(&self, name: &str, body: Value) -> Value {
-        serde_json::from_slice(&self.ask(name, body).unwrap()).unwrap()
+        let answer = unless_busy(|| self.ask(name, body.clone()), |refusal| refusal.code == Code::Busy);
+        serde_json::from_slice(&answer).unwrap()
     }
 
     pub(crate) fn send(&self, name: &str, body: Value) -> Receiver<Answer> {
@@ -120,7 +127,21 @@ impl Open {
     }
 }
 
+fn unless_busy<T, E: std::fmt::Debug>(
+    mut attempt: impl FnMut() -> Result<T, E>,
+    busy: impl Fn(&E) -> bool,
+) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Err(error) if busy(&error) && Instant::now() < end => {}
+            other => return other.unwrap(),
+        }
+    }
+}
+
 /// The members of both.
+#[expect(clippy::needless_pass_by_value, reason = "every caller makes it on the spot")]
 pub(crate) fn and(a: &Value, b: Value) -> Value {
     let mut all = a.clone();
     all.as_object_mut().unwrap().extend(b.as_object().unwrap().clone());
