@@ -24,6 +24,19 @@ pub struct Limits {
     pub floor_max: i64,
     /// The most live tickets of a project.
     pub live_tickets_max: usize,
+    /// The longest that a hold may last.
+    pub hold_span_max_ms: Millis,
+    /// The most paths of a hold.
+    pub hold_paths_max: usize,
+    /// The most bytes that all paths of a hold have together.
+    pub hold_path_bytes_max: usize,
+    /// The most open holds of a project.
+    pub open_holds_max: usize,
+    /// The most open holds of all projects together. Counted without a lock of its own, as in the source:
+    /// openings at one instant in several projects may pass it by as many.
+    pub open_holds_total_max: usize,
+    /// The most branches and commits that a freeze admits.
+    pub freeze_branches_max: usize,
     /// How long a request id is remembered.
     pub request_ms: Millis,
     /// The longest `queue/wait` and `queue/list` may wait.
@@ -49,6 +62,12 @@ impl Default for Limits {
             floor_lift_max: 1_000,
             floor_max: 1_000_000_000,
             live_tickets_max: 200,
+            hold_span_max_ms: 86_400_000,
+            hold_paths_max: 64,
+            hold_path_bytes_max: 4_096,
+            open_holds_max: 20,
+            open_holds_total_max: 2_000,
+            freeze_branches_max: 32,
             request_ms: 604_800_000,
             wait_max_ms: 55_000,
             sweep_max: 100,

@@ -50,6 +50,13 @@ codes! {
     TicketGone 409 "ticket_gone" Retry::AfterFix, "The ticket or this entry no longer stands.";
     TicketTaken 409 "ticket_taken" Retry::AfterFix, "The ticket is live with another branch or head.";
     QueueFull 409 "queue_full" Retry::After(60_000), "The project has as many live tickets as it may.";
+    HoldTaken 409 "hold_taken" Retry::AfterFix, "An open hold of that name has another owner.";
+    HoldGone 409 "hold_gone" Retry::AfterFix, "No open hold of that name and owner stands.";
+    HoldsFull 409 "holds_full" Retry::After(60_000), "There are as many open holds as there may be.";
+    FreezeFull 409 "freeze_full" Retry::AfterFix, "The freeze would admit more than it may.";
+    FreezeGone 409 "freeze_gone" Retry::AfterFix, "No freeze stands.";
+    FreezeServesMore 409 "freeze_serves_more" Retry::AfterFix, "The freeze serves an issue that the call does not name.";
+    ReplacementTaken 409 "replacement_taken" Retry::AfterFix, "The replacement is in use or retired, or the project has another one.";
     RequestReused 409 "request_reused" Retry::AfterFix, "The request id was used for something else.";
     ProjectRetired 410 "project_retired" Retry::AfterFix, "The project id was replaced.";
     BodyTooLarge 413 "body_too_large" Retry::AfterFix, "The body is larger than a call may be.";

@@ -1,7 +1,7 @@
 //! The bodies of the answers.
 
 use crate::queue::Desk;
-use crate::slice::{Ended, Mint, Ticket};
+use crate::slice::{Ended, Freeze, Hold, Mint, Ticket};
 use serde_json::{Value, json};
 
 /// The answer to a mint whose block ends with `last`.
@@ -47,7 +47,34 @@ pub(crate) fn ticket(desk: &Desk<'_>, t: &Ticket) -> Value {
             "label": other.label,
             "step": other.step,
         })).collect::<Vec<_>>(),
-        "blocked": Value::Null,
+        "blocked": desk.blocks(t).map(freeze),
+    })
+}
+
+/// A hold as callers see it.
+pub(crate) fn hold(hold: &Hold) -> Value {
+    json!({
+        "name": hold.name,
+        "paths": hold.paths,
+        "owner": hold.owner,
+        "openedAt": hold.opened_at,
+        "until": hold.until,
+    })
+}
+
+/// The open holds, by name.
+pub(crate) fn holds(desk: &Desk<'_>) -> Vec<Value> {
+    desk.open_holds().map(hold).collect()
+}
+
+/// A freeze as callers see it.
+pub(crate) fn freeze(freeze: &Freeze) -> Value {
+    json!({
+        "issues": freeze.issues,
+        "opener": freeze.opener,
+        "declaredAt": freeze.declared_at,
+        "openedAt": freeze.opened_at,
+        "admissions": freeze.admissions,
     })
 }
 
@@ -57,7 +84,7 @@ pub(crate) fn list(desk: &Desk<'_>, ended: &[Ended], box_id: &str) -> Value {
     let tickets: Vec<Value> = desk.holder().into_iter().chain(waiting).map(|t| ticket(desk, t)).collect();
     json!({
         "tickets": tickets,
-        "freeze": Value::Null,
+        "freeze": desk.freeze.as_ref().map(freeze),
         "ended": ended.iter().map(register_row).collect::<Vec<_>>(),
         "box": box_id,
         "mark": mark(desk),

@@ -5,7 +5,9 @@ use kernel::Id;
 
 impl Slice {
     fn project(&mut self, id: &Id) -> &mut Project {
-        self.projects.entry(id.clone()).or_default()
+        let project = self.projects.entry(id.clone()).or_default();
+        project.known = true;
+        project
     }
 
     /// Applies one change. Gives the line's new value where the change is a mint that wrote.
@@ -45,6 +47,20 @@ impl Slice {
                 let project = self.project(project);
                 project.tickets.retain(|t| t.ticket != ended.ticket.ticket);
                 project.ended.insert(0, ended.clone());
+            }
+            Change::Hold { project, hold } => {
+                self.project(project).holds.insert(hold.name.clone(), hold.clone());
+            }
+            Change::DropHold { project, name } => {
+                self.project(project).holds.remove(name);
+            }
+            Change::Freeze { project, freeze } => self.project(project).freeze.clone_from(freeze),
+            Change::CopyLines { from, to } => {
+                let lines = self.project(from).lines.clone();
+                self.project(to).lines = lines;
+            }
+            Change::Retire { project, replacement, .. } => {
+                self.project(project).retired = Some(replacement.clone());
             }
             Change::Line { project, scope, value } => {
                 self.project(project).lines.insert(scope.clone(), *value);

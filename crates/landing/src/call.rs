@@ -80,6 +80,47 @@ pub enum Verb {
         /// How long to wait for another, in milliseconds.
         timeout: Millis,
     },
+    /// Open a hold, or open it again.
+    OpenHold {
+        /// Its name.
+        name: String,
+        /// What it covers.
+        paths: Vec<String>,
+        /// Whose it is.
+        owner: String,
+        /// When it ends.
+        until: Millis,
+    },
+    /// Close a hold.
+    CloseHold {
+        /// Its name.
+        name: String,
+        /// Whose it is.
+        owner: String,
+    },
+    /// Show holds and freeze.
+    Holds,
+    /// Open a freeze, or add to the one that stands.
+    OpenFreeze {
+        /// The issue that it serves.
+        issue: String,
+        /// Who opens it.
+        opener: String,
+        /// What it admits.
+        admissions: Vec<String>,
+        /// Since when it is meant to stand.
+        declared_at: Option<Millis>,
+    },
+    /// Close the freeze.
+    CloseFreeze {
+        /// Every issue that it serves.
+        issues: Vec<String>,
+    },
+    /// Replace the project's id.
+    Replace {
+        /// The new id.
+        replacement: Id,
+    },
     /// Raise counters.
     Lift {
         /// At least this turn.
@@ -143,6 +184,9 @@ impl Verb {
     fn read(spec: &CallSpec, project: &Id, m: &Map<String, Value>, limits: &Limits) -> Option<Self> {
         let string = |name: &str| m.get(name).and_then(Value::as_str).map(String::from);
         let number = |name: &str| m.get(name).and_then(Value::as_i64);
+        let strings = |name: &str| -> Option<Vec<String>> {
+            m.get(name)?.as_array()?.iter().map(|item| item.as_str().map(String::from)).collect()
+        };
         let stay = || Some(Stay { ticket: m.get("ticket").and_then(id)?, entry: number("entry")? });
         let timeout = number("timeoutMs");
         Some(match spec.name {
@@ -170,6 +214,22 @@ impl Verb {
             "queue/list" => {
                 Self::List { after: string("after"), timeout: timeout.unwrap_or(limits.wait_max_ms) }
             }
+            "hold/open" => Self::OpenHold {
+                name: string("name")?,
+                paths: strings("paths")?,
+                owner: string("owner")?,
+                until: number("until")?,
+            },
+            "hold/close" => Self::CloseHold { name: string("name")?, owner: string("owner")? },
+            "hold/list" => Self::Holds,
+            "freeze/open" => Self::OpenFreeze {
+                issue: string("issue")?,
+                opener: string("opener")?,
+                admissions: strings("admissions")?,
+                declared_at: number("declaredAt"),
+            },
+            "freeze/close" => Self::CloseFreeze { issues: strings("issues")? },
+            "project/replace" => Self::Replace { replacement: m.get("replacement").and_then(id)? },
             "project/lift" => {
                 let lines = m.get("lines").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                 let lines = lines.iter().map(members::lift_line);

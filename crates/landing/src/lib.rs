@@ -9,14 +9,18 @@ mod answer;
 mod apply;
 pub mod branch;
 pub mod call;
+mod holds;
 pub mod members;
 mod queue;
+mod replace;
 pub mod slice;
 
 pub use call::{Call, Stay, Verb};
-pub use slice::{Change, Ended, Mint, Outcome, Past, Project, Remembered, Slice, Spans, State, Ticket, Turn};
+pub use slice::{
+    Change, Ended, Freeze, Hold, Mint, Outcome, Past, Project, Remembered, Slice, Spans, State, Ticket, Turn,
+};
 
-use kernel::{Code, Decision, Key, Limits, Millis, Refusal, Subject};
+use kernel::{Code, Decision, Id, Key, Limits, Millis, Refusal, Subject};
 use queue::Desk;
 use serde_json::{Value, json};
 
@@ -30,7 +34,14 @@ impl Subject for Landing {
     type Change = Change;
 
     fn keys(call: &Call) -> Vec<Key> {
-        vec![Key { kind: "project", name: call.project.as_str().to_owned(), mode: call.spec.mode }]
+        let key = |id: &Id| Key { kind: "project", name: id.as_str().to_owned(), mode: call.spec.mode };
+        let mut keys = vec![key(&call.project)];
+        if let Ok(Verb::Replace { replacement }) = &call.verb {
+            keys.push(key(replacement));
+            keys.sort();
+            keys.dedup();
+        }
+        keys
     }
 
     fn decide(slice: &Slice, call: &Call, now: Millis, limits: &Limits) -> Result<Decision<Change>, Refusal> {
@@ -38,7 +49,8 @@ impl Subject for Landing {
         if let Some(past) = remembered(project, call, now, limits) {
             return past.map(|json| Decision::Answer { json, changes: Vec::new() });
         }
-        if project.is_some_and(|p| p.retired.is_some()) {
+        // `project/replace` has a rule of its own for a retired project.
+        if call.spec.name != "project/replace" && project.is_some_and(|p| p.retired.is_some()) {
             return Err(Refusal::new(
                 Code::ProjectRetired,
                 "this project's id was replaced; fetch the trunk and merge it, it carries the id in use",
@@ -149,8 +161,8 @@ fn decide_queue(
             let t = current(desk, stay)?;
             let mut answer = answer::ticket(desk, t);
             if t.turn.is_some() {
-                answer["holds"] = json!([]);
-                answer["freeze"] = Value::Null;
+                answer["holds"] = answer::holds(desk).into();
+                answer["freeze"] = desk.freeze.as_ref().map_or(Value::Null, answer::freeze);
             }
             Ok(Some(answer))
         }
@@ -179,8 +191,25 @@ fn decide_queue(
             }
             Ok(Some(answer::list(desk, &ended(desk, slice, call), &slice.box_id)))
         }
+        Verb::OpenHold { name, paths, owner, until } => {
+            holds::open(desk, (name, owner), paths, *until, open_holds(slice, clock)).map(Some)
+        }
+        Verb::CloseHold { name, owner } => holds::close(desk, name, owner).map(Some),
+        Verb::Holds => Ok(Some(holds::list(desk))),
+        Verb::OpenFreeze { issue, opener, admissions, declared_at } => {
+            holds::open_freeze(desk, issue, opener, admissions, *declared_at).map(Some)
+        }
+        Verb::CloseFreeze { issues } => holds::close_freeze(desk, issues).map(Some),
+        Verb::Replace { replacement } => replace::replace(desk, slice, &call.project, replacement).map(Some),
         Verb::Lift { turn_no, lines } => Ok(Some(lift(desk, slice, call, *turn_no, lines))),
     }
+}
+
+/// How many holds of all projects are open: what the store counted, or what the slice shows, where it shows
+/// more.
+fn open_holds(slice: &Slice, now: Millis) -> usize {
+    let open = |p: &Project| p.holds.values().filter(|hold| now < hold.until).count();
+    slice.projects.values().map(open).sum::<usize>().max(slice.open_holds)
 }
 
 /// What ended last, with what this very call has ended.
@@ -200,7 +229,7 @@ fn parked(desk: Desk<'_>, verb: &Verb, call: &Call) -> Decision<Change> {
 
 fn enter(
     desk: &mut Desk<'_>,
-    ticket: &kernel::Id,
+    ticket: &Id,
     branch: &str,
     head: &str,
     label: &str,

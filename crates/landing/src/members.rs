@@ -40,6 +40,18 @@ pub enum Grammar {
     Report,
     /// Number lines with their values.
     Lines,
+    /// The name of a hold.
+    Name,
+    /// The paths of a hold.
+    Paths,
+    /// A point in time.
+    Time,
+    /// The name of an issue.
+    Issue,
+    /// The issues that a freeze serves.
+    Issues,
+    /// What a freeze admits.
+    Admissions,
 }
 
 /// One member of a call.
@@ -128,6 +140,47 @@ pub const CALLS: &[CallSpec] = &[
         mode: Mode::Exclusive,
     },
     CallSpec {
+        name: "hold/open",
+        members: &[
+            must("name", Grammar::Name),
+            must("paths", Grammar::Paths),
+            must("owner", Grammar::Text),
+            must("until", Grammar::Time),
+        ],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "hold/close",
+        members: &[must("name", Grammar::Name), must("owner", Grammar::Text)],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+    CallSpec { name: "hold/list", members: &[], request: false, mode: Mode::Exclusive },
+    CallSpec {
+        name: "freeze/open",
+        members: &[
+            must("issue", Grammar::Issue),
+            must("opener", Grammar::Text),
+            must("admissions", Grammar::Admissions),
+            may("declaredAt", Grammar::Time),
+        ],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "freeze/close",
+        members: &[must("issues", Grammar::Issues)],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
+        name: "project/replace",
+        members: &[must("replacement", Grammar::Uuid)],
+        request: true,
+        mode: Mode::Exclusive,
+    },
+    CallSpec {
         name: "project/lift",
         members: &[may("turnNo", Grammar::Counter), may("lines", Grammar::Lines)],
         request: true,
@@ -167,6 +220,18 @@ impl Grammar {
                 limits.report_bytes_max
             ),
             Grammar::Lines => format!("at most {LIFT_LINES_MAX} objects of scope and value"),
+            Grammar::Name => "1 to 100 characters without control characters".into(),
+            Grammar::Paths => format!(
+                "1 to {} paths from the repository's top, separated by /, without empty, . or .. parts, \
+                 backslashes or control characters, together at most {} bytes",
+                limits.hold_paths_max, limits.hold_path_bytes_max
+            ),
+            Grammar::Time => format!("an integer from 0 to {COUNTER_MAX}, in milliseconds since 1970"),
+            Grammar::Issue => "1 to 100 characters without comma, white space or control characters".into(),
+            Grammar::Issues => format!("1 to {ISSUES_MAX} different issues"),
+            Grammar::Admissions => {
+                format!("at most {} branches, or branch@<head> for one commit", limits.freeze_branches_max)
+            }
         }
     }
 
@@ -193,9 +258,27 @@ impl Grammar {
             Grammar::Lines => value.as_array().is_some_and(|lines| {
                 lines.len() <= LIFT_LINES_MAX && lines.iter().all(|line| lift_line(line).is_some())
             }),
+            Grammar::Name => text(value).is_some_and(|t| is_text(t, 1) && t.chars().count() <= 100),
+            Grammar::Paths => strings(value).is_some_and(|paths| {
+                (1..=limits.hold_paths_max).contains(&paths.len())
+                    && paths.iter().map(|path| path.len()).sum::<usize>() <= limits.hold_path_bytes_max
+                    && paths.iter().all(|path| is_path(path))
+            }),
+            Grammar::Time => integer(value, 0, COUNTER_MAX),
+            Grammar::Issue => text(value).is_some_and(is_issue),
+            Grammar::Issues => strings(value).is_some_and(|issues| {
+                (1..=ISSUES_MAX).contains(&issues.len()) && issues.iter().all(|issue| is_issue(issue))
+            }),
+            Grammar::Admissions => strings(value).is_some_and(|admissions| {
+                admissions.len() <= limits.freeze_branches_max
+                    && admissions.iter().all(|admission| is_admission(admission))
+            }),
         }
     }
 }
+
+/// The most issues that a `freeze/close` names.
+pub const ISSUES_MAX: usize = 100;
 
 /// The greatest counter that `project/lift` raises to: far above what mints and turns reach, far below
 /// where adding to it could overflow.
@@ -269,6 +352,28 @@ pub fn is_scope(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b))
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// The strings of an array that holds nothing else.
+fn strings(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
+
+/// Whether a hold may cover the path: inside the repository, `/`-separated; a last `/` names a folder.
+fn is_path(path: &str) -> bool {
+    let parts = path.strip_suffix('/').unwrap_or(path);
+    !parts.is_empty()
+        && !path.chars().any(|c| c.is_control() || c == '\\')
+        && parts.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+}
+
+fn is_issue(text: &str) -> bool {
+    (1..=100).contains(&text.chars().count())
+        && !text.chars().any(|c| c == ',' || c.is_whitespace() || c.is_control())
+}
+
+fn is_admission(text: &str) -> bool {
+    is_branch(text) || text.rsplit_once('@').is_some_and(|(branch, head)| is_branch(branch) && is_head(head))
 }
 
 fn is_head(text: &str) -> bool {

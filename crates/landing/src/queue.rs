@@ -3,8 +3,9 @@
 //! Liveness is derived from the time passed in and never stored; no background job has to run for an
 //! answer to be right.
 
-use crate::slice::{Change, Ended, Outcome, Project, Spans, State, Ticket, Turn};
+use crate::slice::{Change, Ended, Freeze, Hold, Outcome, Project, Spans, State, Ticket, Turn};
 use kernel::{Id, Limits, Millis};
+use std::collections::BTreeMap;
 
 /// One project as one call sees it: a working copy, the time, and the changes so far.
 #[derive(Debug)]
@@ -14,6 +15,10 @@ pub(crate) struct Desk<'a> {
     pub(crate) state: State,
     /// The working copy of the tickets that have not ended, in the order of their entry.
     pub(crate) tickets: Vec<Ticket>,
+    /// The working copy of the holds that were not closed.
+    pub(crate) holds: BTreeMap<String, Hold>,
+    /// The working copy of the freeze.
+    pub(crate) freeze: Option<Freeze>,
     /// The project's time: never behind what an exclusive call has written.
     pub(crate) now: Millis,
     spans: Spans,
@@ -32,10 +37,14 @@ impl<'a> Desk<'a> {
     ) -> Self {
         let state = project.map_or_else(State::default, |p| p.state);
         let tickets = project.map_or_else(Vec::new, |p| p.tickets.clone());
+        let holds = project.map_or_else(BTreeMap::new, |p| p.holds.clone());
+        let freeze = project.and_then(|p| p.freeze.clone());
         Self {
             id,
             state,
             tickets,
+            holds,
+            freeze,
             now: clock.max(state.time),
             spans,
             limits,
@@ -124,13 +133,46 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// The first read under the lock that finds no holder begins the turn of the first live ticket, and
-    /// ends every lapsed one with it.
+    /// The freeze that keeps a ticket's turn from beginning.
+    pub(crate) fn blocks(&self, t: &Ticket) -> Option<&Freeze> {
+        let holds_turns = self.spans.freeze_holds_turns && t.turn.is_none();
+        self.freeze.as_ref().filter(|freeze| holds_turns && !freeze.admits(&t.branch, &t.head))
+    }
+
+    /// The holds that are open now.
+    pub(crate) fn open_holds(&self) -> impl Iterator<Item = &Hold> {
+        self.holds.values().filter(|hold| self.now < hold.until)
+    }
+
+    /// Puts a hold, new or changed.
+    pub(crate) fn put_hold(&mut self, hold: Hold) {
+        self.changes.push(Change::Hold { project: self.id.clone(), hold: hold.clone() });
+        self.holds.insert(hold.name.clone(), hold);
+        self.moved();
+    }
+
+    /// Drops a hold.
+    pub(crate) fn drop_hold(&mut self, name: &str) {
+        if self.holds.remove(name).is_some() {
+            self.changes.push(Change::DropHold { project: self.id.clone(), name: name.to_owned() });
+            self.moved();
+        }
+    }
+
+    /// Puts the freeze, or drops it.
+    pub(crate) fn put_freeze(&mut self, freeze: Option<Freeze>) {
+        self.changes.push(Change::Freeze { project: self.id.clone(), freeze: freeze.clone() });
+        self.freeze = freeze;
+        self.moved();
+    }
+
+    /// The first read under the lock that finds no holder begins the turn of the first live ticket (under a
+    /// freeze: of the first that it admits), and ends every lapsed one with it.
     pub(crate) fn begin_turn(&mut self) {
         if self.holder().is_some() {
             return;
         }
-        let Some(mut next) = self.live().next().cloned() else { return };
+        let Some(mut next) = self.live().find(|t| self.blocks(t).is_none()).cloned() else { return };
         let lapsed: Vec<Id> =
             self.tickets.iter().filter(|t| !self.lives(t)).map(|t| t.ticket.clone()).collect();
         for ticket in &lapsed {

@@ -11,23 +11,28 @@ pub struct Slice {
     pub box_id: String,
     /// How long leases and turns last here. They decide who lives, so they stand in the database.
     pub spans: Spans,
+    /// How many holds of all projects are open. A store need not count where no call opens one.
+    pub open_holds: usize,
     /// The projects that the calls name.
     pub projects: BTreeMap<Id, Project>,
 }
 
-/// How long leases and turns last, in milliseconds.
+/// What stands in the database because it decides who lives or whose turn begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spans {
     /// A ticket lives while it was touched less than this ago.
     pub lease: Millis,
     /// A turn lasts less than this.
     pub turn: Millis,
+    /// Whether a freeze keeps the turns of those that it does not admit from beginning. Without, it is the
+    /// source's plain record.
+    pub freeze_holds_turns: bool,
 }
 
 impl Default for Spans {
     fn default() -> Self {
         let limits = kernel::Limits::default();
-        Self { lease: limits.lease_ms, turn: limits.turn_ms }
+        Self { lease: limits.lease_ms, turn: limits.turn_ms, freeze_holds_turns: true }
     }
 }
 
@@ -47,6 +52,54 @@ pub struct Project {
     pub ended: Vec<Ended>,
     /// The remembered requests that the calls name.
     pub requests: BTreeMap<Id, Remembered>,
+    /// The holds that were not closed, by name. Some may have ended: that is derived, never stored.
+    pub holds: BTreeMap<String, Hold>,
+    /// The freeze, while one stands.
+    pub freeze: Option<Freeze>,
+    /// Whether the project has any row at all. A store need not know where no call replaces a project.
+    pub known: bool,
+}
+
+/// A time-limited claim on files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Its name in the project.
+    pub name: String,
+    /// What it covers. A path that ends in `/` covers all below it; another covers itself and, if it is a
+    /// folder, all below it.
+    pub paths: Vec<String>,
+    /// Whose it is.
+    pub owner: String,
+    /// When it was opened first.
+    pub opened_at: Millis,
+    /// It is open while now is less than this.
+    pub until: Millis,
+}
+
+/// A freeze: while it stands, only what it admits gets a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Freeze {
+    /// The issues that it serves, in the order of their naming.
+    pub issues: Vec<String>,
+    /// Who opened it.
+    pub opener: String,
+    /// Since when it is meant to stand.
+    pub declared_at: Millis,
+    /// When it was opened.
+    pub opened_at: Millis,
+    /// The branches that it admits, or `branch@<head>` for that commit alone.
+    pub admissions: Vec<String>,
+}
+
+impl Freeze {
+    /// Whether it admits a branch with that head.
+    #[must_use]
+    pub fn admits(&self, branch: &str, head: &str) -> bool {
+        self.admissions.iter().any(|admission| {
+            admission == branch
+                || admission.strip_suffix(head).and_then(|rest| rest.strip_suffix('@')) == Some(branch)
+        })
+    }
 }
 
 /// The counters of a project. Each only grows.
@@ -205,6 +258,43 @@ pub enum Change {
         project: Id,
         /// The row of the register.
         ended: Ended,
+    },
+    /// Puts a hold.
+    Hold {
+        /// The project.
+        project: Id,
+        /// The hold, keyed by its name.
+        hold: Hold,
+    },
+    /// Drops a hold.
+    DropHold {
+        /// The project.
+        project: Id,
+        /// Its name.
+        name: String,
+    },
+    /// Puts a project's freeze, or drops it.
+    Freeze {
+        /// The project.
+        project: Id,
+        /// The freeze; none drops it.
+        freeze: Option<Freeze>,
+    },
+    /// Copies all number lines of a project.
+    CopyLines {
+        /// From this one.
+        from: Id,
+        /// To this one, which has none.
+        to: Id,
+    },
+    /// Records that a project was replaced.
+    Retire {
+        /// The project.
+        project: Id,
+        /// What replaces it.
+        replacement: Id,
+        /// When.
+        at: Millis,
     },
     /// Puts a line's value.
     Line {

@@ -8,9 +8,10 @@ mod writes;
 
 use crate::fault::Fault;
 use crate::port::{Mapped, Row, Rows, Stmt, Writes};
-use kernel::{Id, Key, Limits};
+use kernel::{Id, Key, Limits, Millis};
 use landing::{
-    Call, Change, Ended, Landing, Outcome, Past, Project, Remembered, Slice, Spans, State, Ticket, Turn, Verb,
+    Call, Change, Ended, Freeze, Hold, Landing, Outcome, Past, Project, Remembered, Slice, Spans, State,
+    Ticket, Turn, Verb,
 };
 use std::collections::BTreeSet;
 
@@ -21,17 +22,31 @@ enum Read {
     Project(Id),
     Tickets(Id),
     Ended(Id),
+    Holds(Id),
+    Freeze(Id),
+    /// How many holds of all projects are open at that time.
+    OpenHolds(Millis),
+    /// Whether the project has any row at all.
+    Known(Id),
     Line(Id, String),
     Request(Id, Id),
 }
 
-pub(crate) const BOX: &str = "SELECT id, lease_ms, turn_ms FROM box";
+pub(crate) const BOX: &str = "SELECT id, lease_ms, turn_ms, freeze_holds_turns FROM box";
 pub(crate) const PROJECT: &str =
     "SELECT time, turn_no, entry, mark, retired_to FROM projects WHERE project = ?1";
 pub(crate) const TICKETS: &str = "SELECT ticket, entry, branch, head, label, step, entered_at, touched_at, \
      turn_no, turn_at FROM tickets WHERE project = ?1 ORDER BY entry";
 pub(crate) const ENDED: &str = "SELECT ticket, entry, branch, head, label, step, entered_at, touched_at, \
      turn_no, turn_at, ended_at, outcome, report FROM register WHERE project = ?1 ORDER BY seq DESC LIMIT ?2";
+pub(crate) const HOLDS: &str =
+    "SELECT name, paths, owner, opened_at, until_at FROM holds WHERE project = ?1 ORDER BY name";
+pub(crate) const FREEZE: &str =
+    "SELECT issues, opener, declared_at, opened_at, admissions FROM freezes WHERE project = ?1";
+pub(crate) const OPEN_HOLDS: &str = "SELECT CAST(COUNT(until_at) AS BIGINT) FROM holds WHERE until_at > ?1";
+/// Whatever a project has, it has a row of counters or a line.
+pub(crate) const KNOWN: &str = "SELECT CAST(CASE WHEN EXISTS (SELECT project FROM projects WHERE project = ?1) \
+     OR EXISTS (SELECT project FROM lines WHERE project = ?1) THEN 1 ELSE 0 END AS BIGINT)";
 pub(crate) const LINE: &str = "SELECT value FROM lines WHERE project = ?1 AND scope = ?2";
 pub(crate) const REQUEST: &str =
     "SELECT fingerprint, answer, last, at FROM requests WHERE project = ?1 AND request = ?2";
@@ -51,11 +66,23 @@ fn plan(calls: &[&Call]) -> BTreeSet<Read> {
             Ok(Verb::Lift { lines, .. }) => {
                 plan.extend(lines.iter().map(|(scope, _)| Read::Line(project.clone(), scope.clone())));
             }
-            Ok(Verb::List { .. }) => {
-                plan.extend([Read::Tickets(project.clone()), Read::Ended(project.clone())]);
-            }
-            Ok(Verb::Enter { .. } | Verb::Renew { .. } | Verb::Wait { .. } | Verb::Leave { .. }) => {
-                plan.insert(Read::Tickets(project.clone()));
+            Ok(verb) => {
+                plan.extend([Read::Tickets(project.clone()), Read::Freeze(project.clone())]);
+                match verb {
+                    Verb::List { .. } => plan.extend([Read::Ended(project.clone())]),
+                    Verb::Renew { .. } | Verb::CloseHold { .. } | Verb::Holds => {
+                        plan.extend([Read::Holds(project.clone())]);
+                    }
+                    Verb::OpenHold { .. } => {
+                        plan.extend([Read::Holds(project.clone()), Read::OpenHolds(call.arrived)]);
+                    }
+                    Verb::Replace { replacement } => plan.extend([
+                        Read::Holds(project.clone()),
+                        Read::Project(replacement.clone()),
+                        Read::Known(replacement.clone()),
+                    ]),
+                    _ => {}
+                }
             }
         }
     }
@@ -72,6 +99,10 @@ impl Read {
                 let shown = i64::try_from(limits.ended_shown).unwrap_or(i64::MAX);
                 Stmt::new(ENDED, vec![project.into(), shown.into()])
             }
+            Read::Holds(project) => Stmt::new(HOLDS, vec![project.into()]),
+            Read::Freeze(project) => Stmt::new(FREEZE, vec![project.into()]),
+            Read::OpenHolds(now) => Stmt::new(OPEN_HOLDS, vec![(*now).into()]),
+            Read::Known(project) => Stmt::new(KNOWN, vec![project.into()]),
             Read::Line(project, scope) => Stmt::new(LINE, vec![project.into(), scope.as_str().into()]),
             Read::Request(project, request) => Stmt::new(REQUEST, vec![project.into(), request.into()]),
         }
@@ -83,7 +114,8 @@ impl Read {
             Read::Box => {
                 let row = first.ok_or(Fault::Corrupt)?;
                 row.text(0)?.clone_into(&mut slice.box_id);
-                slice.spans = Spans { lease: row.int(1)?, turn: row.int(2)? };
+                slice.spans =
+                    Spans { lease: row.int(1)?, turn: row.int(2)?, freeze_holds_turns: row.int(3)? != 0 };
             }
             Read::Project(id) => {
                 let Some(row) = first else { return Ok(()) };
@@ -98,6 +130,16 @@ impl Read {
             Read::Ended(id) => {
                 project(slice, id).ended = rows.iter().map(ended).collect::<Result<_, _>>()?;
             }
+            Read::Holds(id) => {
+                let holds = rows.iter().map(|row| hold(row).map(|hold| (hold.name.clone(), hold)));
+                project(slice, id).holds = holds.collect::<Result<_, _>>()?;
+            }
+            Read::Freeze(id) => project(slice, id).freeze = first.map(freeze).transpose()?,
+            Read::OpenHolds(_) => {
+                let open = first.ok_or(Fault::Corrupt)?.int(0)?;
+                slice.open_holds = slice.open_holds.max(usize::try_from(open).map_err(|_| Fault::Corrupt)?);
+            }
+            Read::Known(id) => project(slice, id).known = first.ok_or(Fault::Corrupt)?.int(0)? != 0,
             Read::Line(id, scope) => {
                 let Some(row) = first else { return Ok(()) };
                 project(slice, id).lines.insert(scope, row.int(0)?);
@@ -136,6 +178,30 @@ fn ticket(row: &Row) -> Result<Ticket, Fault> {
         entered_at: row.int(6)?,
         touched_at: row.int(7)?,
         turn,
+    })
+}
+
+fn strings(row: &Row, column: usize) -> Result<Vec<String>, Fault> {
+    serde_json::from_str(row.text(column)?).map_err(|_| Fault::Corrupt)
+}
+
+fn hold(row: &Row) -> Result<Hold, Fault> {
+    Ok(Hold {
+        name: row.text(0)?.to_owned(),
+        paths: strings(row, 1)?,
+        owner: row.text(2)?.to_owned(),
+        opened_at: row.int(3)?,
+        until: row.int(4)?,
+    })
+}
+
+fn freeze(row: &Row) -> Result<Freeze, Fault> {
+    Ok(Freeze {
+        issues: strings(row, 0)?,
+        opener: row.text(1)?.to_owned(),
+        declared_at: row.int(2)?,
+        opened_at: row.int(3)?,
+        admissions: strings(row, 4)?,
     })
 }
 

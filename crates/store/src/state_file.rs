@@ -152,6 +152,26 @@ impl StateFile {
         })
     }
 
+    /// Sets how long leases and turns last in this box, where named, and whether a freeze holds turns. Takes
+    /// effect with the next call of every process.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing was set then.
+    pub fn set_policy(
+        &self,
+        lease_ms: Option<Millis>,
+        turn_ms: Option<Millis>,
+        freeze_holds_turns: Option<bool>,
+    ) -> Result<(), OpenError> {
+        let conn = self.conn();
+        let write = || {
+            let sql = "UPDATE box SET lease_ms = COALESCE(?1, lease_ms), turn_ms = COALESCE(?2, turn_ms), \
+                       freeze_holds_turns = COALESCE(?3, freeze_holds_turns)";
+            conn.execute(sql, params![lease_ms, turn_ms, freeze_holds_turns]).map(drop)
+        };
+        self.judged(connect::retry_until(Instant::now() + OPEN_WAIT, write))
+    }
+
     /// Checks every page of the file, which takes time in its size.
     ///
     /// # Errors

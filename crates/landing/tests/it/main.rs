@@ -14,6 +14,7 @@
     reason = "a test that meets the unexpected fails"
 )]
 
+mod holds;
 mod rules;
 mod simulation;
 

@@ -11,6 +11,10 @@ const STATEMENTS: &[&str] = &[
     PROJECT,
     TICKETS,
     ENDED,
+    HOLDS,
+    FREEZE,
+    OPEN_HOLDS,
+    KNOWN,
     LINE,
     REQUEST,
     MARK,
@@ -23,6 +27,12 @@ const STATEMENTS: &[&str] = &[
     texts::APPEND,
     texts::REMEMBER,
     texts::FORGET,
+    texts::PUT_HOLD,
+    texts::DROP_HOLD,
+    texts::PUT_FREEZE,
+    texts::DROP_FREEZE,
+    texts::COPY_LINES,
+    texts::RETIRE,
 ];
 
 fn tables() -> Connection {
@@ -62,7 +72,8 @@ fn every_read_goes_by_an_index_so_that_what_ended_costs_nothing() {
         let binds = vec![rusqlite::types::Value::Null; plan.parameter_count()];
         let steps = plan.query_map(rusqlite::params_from_iter(binds), |row| row.get::<_, String>(3)).unwrap();
         for step in steps.map(Result::unwrap) {
-            assert!(!step.contains("SCAN") && !step.contains("TEMP B-TREE"), "{step}: {sql}");
+            let scans = step.contains("SCAN") && step != "SCAN CONSTANT ROW";
+            assert!(!scans && !step.contains("TEMP B-TREE"), "{step}: {sql}");
         }
     }
     let plan = "EXPLAIN QUERY PLAN ".to_owned() + ENDED;

@@ -3,9 +3,9 @@
 //! Numbers first: for each line, in key order, its upserts, each with the requests that remember what it
 //! returned (so that a mint is one flight). Then everything else, where the last put of a row wins.
 
-use crate::port::{Deal, Stmt, Writes};
+use crate::port::{Deal, Stmt, Value, Writes};
 use kernel::{Id, Millis};
-use landing::{Change, Ended, Mint, Past, Remembered, State, Ticket};
+use landing::{Change, Ended, Freeze, Hold, Mint, Past, Remembered, State, Ticket};
 use std::collections::BTreeMap;
 
 /// The source's mint statement: reads and writes in one, returns the block's last number, and no row where
@@ -44,6 +44,19 @@ pub(crate) const REMEMBER: &str = "INSERT INTO requests (project, request, finge
 pub(crate) const FORGET: &str = "DELETE FROM requests WHERE (project, request) IN \
      (SELECT project, request FROM requests WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
+pub(crate) const PUT_HOLD: &str = "INSERT INTO holds (project, name, paths, owner, opened_at, until_at) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (project, name) DO UPDATE SET paths = excluded.paths, \
+     owner = excluded.owner, opened_at = excluded.opened_at, until_at = excluded.until_at";
+pub(crate) const DROP_HOLD: &str = "DELETE FROM holds WHERE project = ?1 AND name = ?2";
+pub(crate) const PUT_FREEZE: &str = "INSERT INTO freezes (project, issues, opener, declared_at, opened_at, \
+     admissions) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (project) DO UPDATE SET issues = excluded.issues, \
+     opener = excluded.opener, declared_at = excluded.declared_at, opened_at = excluded.opened_at, \
+     admissions = excluded.admissions";
+pub(crate) const DROP_FREEZE: &str = "DELETE FROM freezes WHERE project = ?1";
+pub(crate) const COPY_LINES: &str = "INSERT INTO lines (project, scope, value) \
+     SELECT CAST(?2 AS TEXT), scope, value FROM lines WHERE project = CAST(?1 AS TEXT)";
+pub(crate) const RETIRE: &str = "UPDATE projects SET retired_to = ?2, retired_at = ?3 WHERE project = ?1";
+
 /// One thing that happens to a line, in the order of the calls.
 enum Op<'a> {
     /// A mint, the number of its change, and the request that remembers it.
@@ -61,6 +74,9 @@ pub(super) fn writes(changes: &[Change]) -> Writes {
     let mut states: BTreeMap<&Id, &State> = BTreeMap::new();
     let mut tickets: BTreeMap<(&Id, &Id), Option<&Ticket>> = BTreeMap::new();
     let mut register: Vec<(&Id, &Ended)> = Vec::new();
+    let mut holds: BTreeMap<(&Id, &str), Option<&Hold>> = BTreeMap::new();
+    let mut freezes: BTreeMap<&Id, Option<&Freeze>> = BTreeMap::new();
+    let mut last: Vec<Stmt> = Vec::new();
     let mut forget: Option<(Millis, usize)> = None;
     for (number, change) in changes.iter().enumerate() {
         match change {
@@ -87,6 +103,21 @@ pub(super) fn writes(changes: &[Change]) -> Writes {
             Change::State { project, state } => {
                 states.insert(project, state);
             }
+            Change::Hold { project, hold } => {
+                holds.insert((project, &hold.name), Some(hold));
+            }
+            Change::DropHold { project, name } => {
+                holds.insert((project, name), None);
+            }
+            Change::Freeze { project, freeze } => {
+                freezes.insert(project, freeze.as_ref());
+            }
+            Change::CopyLines { from, to } => {
+                last.push(Stmt::new(COPY_LINES, vec![from.into(), to.into()]));
+            }
+            Change::Retire { project, replacement, at } => {
+                last.push(Stmt::new(RETIRE, vec![project.into(), replacement.into(), (*at).into()]));
+            }
             Change::Put { project, ticket } => {
                 tickets.insert((project, &ticket.ticket), Some(ticket));
             }
@@ -106,6 +137,16 @@ pub(super) fn writes(changes: &[Change]) -> Writes {
         Some(ticket) => Stmt::new(PUT_TICKET, columns(project, ticket)),
         None => Stmt::new(DROP_TICKET, vec![project.into(), id.into()]),
     }));
+    stmts.extend(holds.into_iter().map(|((project, name), hold)| match hold {
+        Some(hold) => put_hold(project, hold),
+        None => Stmt::new(DROP_HOLD, vec![project.into(), name.into()]),
+    }));
+    stmts.extend(freezes.into_iter().map(|(project, freeze)| match freeze {
+        Some(freeze) => put_freeze(project, freeze),
+        None => Stmt::new(DROP_FREEZE, vec![project.into()]),
+    }));
+    // After the lines that they copy and the counters that they mark.
+    stmts.append(&mut last);
     stmts.extend(register.into_iter().map(|(project, ended)| append(project, ended)));
     stmts.extend(requests.into_iter().map(|((project, id), what)| remember(project, id, what)));
     if let Some((before, most)) = forget {
@@ -171,7 +212,35 @@ fn put_state(project: &Id, state: &State) -> Stmt {
     Stmt::new(PUT_STATE, vec![project.into(), time.into(), turn_no.into(), entry.into(), mark.into()])
 }
 
-fn columns(project: &Id, t: &Ticket) -> Vec<crate::port::Value> {
+fn list(items: &[String]) -> Value {
+    serde_json::Value::from(items).to_string().into()
+}
+
+fn put_hold(project: &Id, hold: &Hold) -> Stmt {
+    let binds = vec![
+        project.into(),
+        hold.name.as_str().into(),
+        list(&hold.paths),
+        hold.owner.as_str().into(),
+        hold.opened_at.into(),
+        hold.until.into(),
+    ];
+    Stmt::new(PUT_HOLD, binds)
+}
+
+fn put_freeze(project: &Id, freeze: &Freeze) -> Stmt {
+    let binds = vec![
+        project.into(),
+        list(&freeze.issues),
+        freeze.opener.as_str().into(),
+        freeze.declared_at.into(),
+        freeze.opened_at.into(),
+        list(&freeze.admissions),
+    ];
+    Stmt::new(PUT_FREEZE, binds)
+}
+
+fn columns(project: &Id, t: &Ticket) -> Vec<Value> {
     vec![
         project.into(),
         (&t.ticket).into(),

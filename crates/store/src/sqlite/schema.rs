@@ -38,6 +38,7 @@ CREATE TABLE box (
     machine TEXT NOT NULL,
     lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
     turn_ms INTEGER NOT NULL CHECK (turn_ms > 0),
+    freeze_holds_turns INTEGER NOT NULL DEFAULT 1 CHECK (freeze_holds_turns IN (0, 1)),
     claimed TEXT
 ) STRICT;
 CREATE TABLE projects (
@@ -70,6 +71,24 @@ CREATE TABLE tickets (
     PRIMARY KEY (project, ticket)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX tickets_by_entry ON tickets (project, entry);
+CREATE TABLE holds (
+    project TEXT NOT NULL,
+    name TEXT NOT NULL,
+    paths TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    opened_at INTEGER NOT NULL,
+    until_at INTEGER NOT NULL,
+    PRIMARY KEY (project, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX holds_by_until ON holds (until_at);
+CREATE TABLE freezes (
+    project TEXT PRIMARY KEY,
+    issues TEXT NOT NULL,
+    opener TEXT NOT NULL,
+    declared_at INTEGER NOT NULL,
+    opened_at INTEGER NOT NULL,
+    admissions TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE register (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     project TEXT NOT NULL,
@@ -104,7 +123,8 @@ CREATE INDEX requests_by_at ON requests (at);
 
 /// The tables that every opening checks; they stay small. The others are checked where they are read, and
 /// whole by `signalbox doctor`.
-pub(crate) const SMALL_TABLES: &[&str] = &["schema", "box", "projects", "lines", "tickets"];
+pub(crate) const SMALL_TABLES: &[&str] =
+    &["schema", "box", "projects", "lines", "tickets", "holds", "freezes"];
 
 /// What a file turns out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

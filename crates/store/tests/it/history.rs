@@ -24,6 +24,9 @@ struct Project {
     turn: (i64, Option<i64>),
     /// How many lifts since then have taken the turn away from somebody; no answer needs to have shown whom.
     robbed: usize,
+    /// Whether a freeze stands, or stood when the latest turn began or since.
+    frozen: bool,
+    thawed: bool,
     /// The latest time that the project was seen to have.
     time: Millis,
 }
@@ -79,6 +82,26 @@ impl History {
                 stay.ended = true;
             }
             "queue/list" => project.listed(answer, lease, age),
+            "hold/open" => assert_eq!(answer["owner"], body["owner"]),
+            "hold/close" => assert_eq!(answer["closed"], true),
+            "hold/list" => {}
+            "freeze/open" => {
+                project.frozen = true;
+                project.thawed = false;
+            }
+            "freeze/close" => project.thawed = true,
+            "project/replace" => {
+                let fresh = Project {
+                    issued: project.issued.clone(),
+                    reached: project.reached.clone(),
+                    turn: (project.turn.0, None),
+                    time: project.time,
+                    frozen: project.frozen,
+                    thawed: project.thawed,
+                    ..Project::default()
+                };
+                self.projects.entry(text(&body["replacement"])).or_insert(fresh);
+            }
             other => panic!("{other}"),
         }
     }
@@ -157,10 +180,11 @@ impl Project {
             };
             let passed_over: Vec<_> = self.stays.range(..entry).filter(|(_, seen)| lives(seen)).collect();
             assert!(
-                passed_over.len() <= self.robbed,
+                self.frozen || passed_over.len() <= self.robbed,
                 "{passed_over:?} were before {entry} when its turn began"
             );
             self.robbed = 0;
+            self.frozen &= !self.thawed;
         }
         self.turn = (no, Some(entry));
     }
@@ -173,11 +197,16 @@ impl Project {
         }
         let tickets = answer["tickets"].as_array().unwrap();
         assert!(tickets.iter().filter(|t| t["turn"] == true).count() <= 1, "two turns");
-        assert!(tickets.is_empty() || tickets[0]["turn"] == true, "who is first has the turn");
+        let frozen = !answer["freeze"].is_null();
+        let idle = tickets.first().is_none_or(|first| first["turn"] == false);
+        assert!(tickets.is_empty() || !idle || frozen, "who is first has the turn");
+        if idle {
+            assert!(tickets.iter().all(|t| !t["blocked"].is_null()), "the freeze keeps all that wait");
+        }
         let waiting: Vec<i64> =
             tickets.iter().filter(|t| t["turn"] == false).map(|t| int(&t["entry"])).collect();
         assert!(waiting.is_sorted(), "the queue keeps its order");
-        for (position, ticket) in (0i64..).zip(tickets) {
+        for (position, ticket) in (i64::from(idle)..).zip(tickets) {
             assert_eq!(int(&ticket["position"]), position);
             self.saw(ticket, lease, age);
         }

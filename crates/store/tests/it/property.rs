@@ -8,7 +8,9 @@ use crate::history::History;
 use crate::support::{ManualClock, Open, START};
 use fastrand::Rng;
 use kernel::{Id, Limits, Millis};
-use landing::{Call, Ended, Landing, Outcome, Past, Project, Remembered, Slice, Spans, State, Ticket, Turn};
+use landing::{
+    Call, Ended, Freeze, Hold, Landing, Outcome, Past, Project, Remembered, Slice, Spans, State, Ticket, Turn,
+};
 use rusqlite::{Connection, Row};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,7 +25,15 @@ fn number(name: &str, default: u64) -> u64 {
 /// Small limits, so that a short sequence meets their edges. What is dead by age is swept at once, so that
 /// both sides forget at the same time.
 fn limits() -> Limits {
-    Limits { live_tickets_max: 4, sweep_max: 10_000, ended_shown: 5, ..Limits::default() }
+    Limits {
+        live_tickets_max: 4,
+        open_holds_max: 3,
+        open_holds_total_max: 4,
+        freeze_branches_max: 3,
+        sweep_max: 10_000,
+        ended_shown: 5,
+        ..Limits::default()
+    }
 }
 
 #[test]
@@ -48,7 +58,7 @@ fn sequence(seed: u64) {
     let engines = clocks.clone().map(|clock| Open::with(dir.path(), clock, limits(), &spans));
     let slice = Slice {
         box_id: engines[0].file.box_id().as_str().to_owned(),
-        spans: Spans { lease: 1_000, turn: 5_000 },
+        spans: Spans { lease: 1_000, turn: 5_000, freeze_holds_turns: true },
         ..Slice::default()
     };
     let time = ManualClock::new();
@@ -64,6 +74,7 @@ fn sequence(seed: u64) {
         clocks[1].set(now + callers.skew);
         let engine = rng.usize(..2);
         time.set(if engine == 0 { now } else { now + callers.skew });
+        callers.now = now;
         let (name, body) = callers.next(&mut rng);
         let seen = version();
         let answers = both(&engines[engine], &model, name, &body);
@@ -123,6 +134,7 @@ struct Callers {
     /// Calls with a request id, to repeat.
     sent: Vec<(&'static str, Vec<u8>)>,
     skew: Millis,
+    now: Millis,
 }
 
 impl Callers {
@@ -130,7 +142,7 @@ impl Callers {
         let skew = [0, 0, 0, 300, -300, 700, -700, 3_600_000, -3_600_000][rng.usize(..9)];
         let ids = |count| (0..count).map(|_| Id::random()).collect();
         let (stays, marks, sent) = (Vec::new(), vec!["0.0".to_owned()], Vec::new());
-        Self { projects: ids(2), tickets: ids(7), stays, marks, sent, skew }
+        Self { projects: ids(2), tickets: ids(7), stays, marks, sent, skew, now: START }
     }
 
     fn learn(&mut self, name: &str, body: &Value, answer: &Value) {
@@ -143,6 +155,9 @@ impl Callers {
             self.stays
                 .retain(|(_, ticket, entry)| *ticket != text(&body["ticket"]) || body["entry"] != *entry);
         }
+        if name == "project/replace" {
+            self.projects.push(text(&body["replacement"]).parse().unwrap());
+        }
         self.marks.extend(answer["mark"].as_str().map(str::to_owned));
     }
 
@@ -152,14 +167,29 @@ impl Callers {
         }
         let ticket = self.tickets[rng.usize(..self.tickets.len())].clone();
         let stays = &self.stays[self.stays.len().saturating_sub(5)..];
-        let project = self.projects[usize::from(rng.u8(..5) == 0)].as_str().to_owned();
+        let project = match rng.u8(..6) {
+            0 => &self.projects[1],
+            1 => &self.projects[self.projects.len() - 1],
+            _ => &self.projects[0],
+        };
+        let project = project.as_str().to_owned();
         let (of, known, entry) = stays
             .get(rng.usize(..5))
             .cloned()
             .unwrap_or_else(|| (project.clone(), ticket.as_str().to_owned(), 1));
         let stay = json!({ "project": of, "ticket": known, "entry": entry + i64::from(rng.u8(..15) == 0) });
         let (name, mut body) = match rng.u8(..100) {
-            0..25 => ("mint", mint(rng)),
+            0..15 => ("mint", mint(rng)),
+            15..19 => ("hold/open", hold(rng, self.now)),
+            19..21 => (
+                "hold/close",
+                json!({ "name": pick(rng, &["a", "b", "c", "d"]), "owner": pick(rng, &["x", "y"]) }),
+            ),
+            21..22 => ("hold/list", json!({})),
+            22..23 => ("freeze/open", freeze(rng)),
+            23..24 => ("freeze/close", close_freeze(rng)),
+            24 if rng.u8(..4) == 0 => ("project/replace", json!({ "replacement": Id::random().as_str() })),
+            24 => ("mint", mint(rng)),
             25..50 => ("queue/enter", enter(rng, &ticket)),
             50..58 => {
                 ("queue/renew", with(stay, rng, "step", |rng| pick(rng, &["build", "test", ""]).into()))
@@ -172,7 +202,7 @@ impl Callers {
         if body.get("project").is_none() {
             body["project"] = project.into();
         }
-        let takes = !matches!(name, "queue/renew" | "queue/wait" | "queue/list");
+        let takes = !matches!(name, "queue/renew" | "queue/wait" | "queue/list" | "hold/list");
         if takes && rng.bool() {
             let reused = (rng.u8(..15) == 0).then(|| self.request(rng)).flatten();
             body["request"] = reused.unwrap_or_else(|| Id::random().as_str().into());
@@ -218,6 +248,24 @@ fn mint(rng: &mut Rng) -> Value {
         7..9 => rng.i64(0..20_000).into(),
         _ => 1_000_000_000.into(),
     })
+}
+
+fn hold(rng: &mut Rng, now: Millis) -> Value {
+    let until = now + [-1, 0, 1, 500, 3_000, 86_400_000, 86_400_001][rng.usize(..7)];
+    json!({ "name": pick(rng, &["a", "b", "c", "d"]), "owner": pick(rng, &["x", "y"]), "paths": ["api/", "ü"], "until": until })
+}
+
+fn freeze(rng: &mut Rng) -> Value {
+    let head = "a".repeat(40);
+    let all = ["work".to_owned(), format!("work@{head}"), "other".to_owned(), "hotfix".to_owned()];
+    let admissions = &all[rng.usize(..4)..];
+    let body = json!({ "issue": pick(rng, &["I-1", "I-2"]), "opener": "op", "admissions": admissions });
+    with(body, rng, "declaredAt", |rng| rng.i64(0..START).into())
+}
+
+fn close_freeze(rng: &mut Rng) -> Value {
+    let issues = &["I-1", "I-2"][..rng.usize(1..=2)];
+    json!({ "issues": issues })
 }
 
 fn enter(rng: &mut Rng, ticket: &Id) -> Value {
@@ -282,16 +330,34 @@ fn dump(eye: &Connection, like: &Slice) -> Slice {
     let text = |v: &V| if let V::Text(t) = v { t.clone() } else { panic!("{v:?}") };
     let id = |v: &V| text(v).parse::<Id>().unwrap();
     let mut slice = Slice { box_id: like.box_id.clone(), spans: like.spans, ..Slice::default() };
-    for row in all("SELECT project, time, turn_no, entry, mark FROM projects") {
+    for row in all("SELECT project, time, turn_no, entry, mark, retired_to FROM projects") {
         let state =
             State { time: int(&row[1]), turn_no: int(&row[2]), entry: int(&row[3]), mark: int(&row[4]) };
-        slice.projects.insert(id(&row[0]), Project { state, ..Project::default() });
+        slice.projects.insert(
+            id(&row[0]),
+            Project { state, retired: (row[5] != V::Null).then(|| id(&row[5])), ..Project::default() },
+        );
     }
     fn project<'a>(slice: &'a mut Slice, id: &Id) -> &'a mut Project {
         slice.projects.entry(id.clone()).or_default()
     }
     for row in all("SELECT project, scope, value FROM lines") {
         project(&mut slice, &id(&row[0])).lines.insert(text(&row[1]), int(&row[2]));
+    }
+    let strings = |v: &V| serde_json::from_str::<Vec<String>>(&text(v)).unwrap();
+    for row in all("SELECT project, name, paths, owner, opened_at, until_at FROM holds") {
+        let (name, paths, owner) = (text(&row[1]), strings(&row[2]), text(&row[3]));
+        let hold = Hold { name: name.clone(), paths, owner, opened_at: int(&row[4]), until: int(&row[5]) };
+        project(&mut slice, &id(&row[0])).holds.insert(name, hold);
+    }
+    for row in all("SELECT project, issues, opener, declared_at, opened_at, admissions FROM freezes") {
+        project(&mut slice, &id(&row[0])).freeze = Some(Freeze {
+            issues: strings(&row[1]),
+            opener: text(&row[2]),
+            declared_at: int(&row[3]),
+            opened_at: int(&row[4]),
+            admissions: strings(&row[5]),
+        });
     }
     let ticket = |row: &[V]| Ticket {
         ticket: id(&row[1]),
@@ -329,6 +395,7 @@ fn same(found: &Slice, expected: &Slice, seed: u64, requests: bool) {
     let plain = |slice: &Slice| -> BTreeMap<String, Project> {
         let of = |(id, project): (&Id, &Project)| {
             let mut project = project.clone();
+            project.known = false;
             if !requests {
                 project.requests.clear();
             }
