@@ -12,10 +12,10 @@ use std::time::Duration;
     version,
     propagate_version = false,
     disable_help_subcommand = true,
-    after_help = "Example:\n  signalbox init --check 'make test'\n  git switch -c feature\n  (commit)\n  signalbox land"
+    after_help = "Example:\n  signalbox init --check 'make test'     once\n  signalbox land                         on a branch with commits"
 )]
 pub(crate) struct Args {
-    /// The folder of the state (default: signalbox/ in the repository's git directory)
+    /// The state's folder (default: in the git directory)
     #[arg(long, global = true, env = "SIGNALBOX_STATE", value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Print one JSON object per line, the last one the outcome
@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Queue(Queue),
     /// Show what landed, what did not and why, and how long each part took
     Log(Log),
+    /// Keep other landings off some files for a while
+    Hold(Hold),
+    /// Let only some branches land while a hotfix stands
+    Freeze(Freeze),
     /// Show what goes wrong with a lock file, and that it does not here
     Demo(Demo),
 }
@@ -108,6 +112,12 @@ pub(crate) struct Land {
     /// Who lands, as others see it (default: you and this folder)
     #[arg(long, env = "SIGNALBOX_LABEL", value_name = "TEXT")]
     pub(crate) label: Option<String>,
+    /// Whom it acts for: holds of this owner are no obstacle (default: the label)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) owner: Option<String>,
+    /// Wait for a hold that is in the way, outside the queue
+    #[arg(long)]
+    pub(crate) wait_holds: bool,
     /// A lost turn ends the command instead of being waited for again
     #[arg(long)]
     pub(crate) no_reenter: bool,
@@ -145,6 +155,7 @@ pub(crate) struct New {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  signalbox queue --watch")]
 pub(crate) struct Queue {
     /// Go on showing it as it changes
     #[arg(long, short)]
@@ -152,6 +163,7 @@ pub(crate) struct Queue {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  signalbox log -n 5")]
 pub(crate) struct Log {
     /// How many entries (at most 20 are kept at hand)
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
@@ -159,10 +171,74 @@ pub(crate) struct Log {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  signalbox demo")]
 pub(crate) struct Demo {
     /// Leave the repositories there to look at
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Hold {
+    #[command(subcommand)]
+    pub(crate) command: HoldCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HoldCommand {
+    /// Open a hold, or open one of yours again with other paths or another end
+    #[command(after_help = "Example:\n  signalbox hold open release-3 api/ docs/api.md --for 2h")]
+    Open {
+        /// Its name
+        name: String,
+        /// What it covers, from the repository's top; a last / means all below
+        #[arg(required = true)]
+        paths: Vec<String>,
+        /// How long it stands, at most 24h
+        #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = "1h")]
+        duration: Duration,
+        /// Whose it is (default: SIGNALBOX_LABEL, or you and this folder)
+        #[arg(long, value_name = "TEXT")]
+        owner: Option<String>,
+    },
+    /// Close a hold
+    Close {
+        /// Its name
+        name: String,
+        /// Whose it is (default: SIGNALBOX_LABEL, or you and this folder)
+        #[arg(long, value_name = "TEXT")]
+        owner: Option<String>,
+    },
+    /// Show the open holds and the freeze
+    List,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Freeze {
+    #[command(subcommand)]
+    pub(crate) command: FreezeCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FreezeCommand {
+    /// Open a freeze, or add an issue and branches to the one that stands
+    #[command(after_help = "Example:\n  signalbox freeze open BUG-12 --admit hotfix-12")]
+    Open {
+        /// The issue that it serves
+        issue: String,
+        /// A branch that may land, or BRANCH@COMMIT for that commit alone (may be repeated)
+        #[arg(long, value_name = "BRANCH[@COMMIT]")]
+        admit: Vec<String>,
+        /// Who opens it (default: SIGNALBOX_LABEL, or you and this folder)
+        #[arg(long, value_name = "TEXT")]
+        opener: Option<String>,
+    },
+    /// Close the freeze, naming every issue that it serves
+    Close {
+        /// The issues
+        #[arg(required = true)]
+        issues: Vec<String>,
+    },
 }
 
 fn id(text: &str) -> Result<Id, String> {

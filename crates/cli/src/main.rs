@@ -8,12 +8,36 @@ mod signals;
 mod times;
 
 use clap::Parser;
+use clap::error::ErrorKind;
+use passage::end::{End, exit, naming};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return mistyped(&error),
+    };
     let json = args.json;
     let end = commands::run(args);
+    outcome::print(&end, json);
+    ExitCode::from(end.exit)
+}
+
+/// Help and version are printed as they are; what cannot be understood is a refusal like any other.
+fn mistyped(error: &clap::Error) -> ExitCode {
+    let help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if help || !error.use_stderr() {
+        // A reader that went away is no fault of ours.
+        let _ = error.print();
+        return if help { ExitCode::from(exit::USAGE) } else { ExitCode::SUCCESS };
+    }
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    let mut end = End::new(exit::USAGE, "usage", naming("{}; see --help", [first]));
+    end.more = lines.map(str::to_owned).collect();
+    let json = std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");
     outcome::print(&end, json);
     ExitCode::from(end.exit)
 }

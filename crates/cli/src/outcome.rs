@@ -1,6 +1,7 @@
 //! Printing how a command ended.
 
 use passage::End;
+use passage::end::{COLUMNS, columns, printable};
 use serde_json::{Map, Value};
 use std::io::{IsTerminal, Write};
 
@@ -22,18 +23,20 @@ fn write_to(out: &mut dyn Write, end: &End, colour: bool) {
     if end.line.is_empty() {
         return;
     }
-    if end.exit == 0 {
+    let name = "signalbox: ";
+    if end.exit == 0 || columns(&end.line) + columns(name) > COLUMNS {
         line(out, &end.line);
     } else if colour {
-        line(out, &format!("\x1b[31msignalbox:\x1b[0m {}", end.line));
+        line(out, &format!("\x1b[31m{name}\x1b[0m{}", end.line));
     } else {
-        line(out, &format!("signalbox: {}", end.line));
+        line(out, &format!("{name}{}", end.line));
     }
+    // What a remote, a file or a name says moves no cursor.
     for more in end.more.iter().flat_map(|more| more.lines()) {
-        line(out, &format!("  {more}"));
+        line(out, &format!("  {}", printable(more).trim_end()));
     }
     if let Some(next) = &end.next {
-        line(out, &format!("  next: {next}"));
+        line(out, &format!("  next: {}", printable(next)));
     }
 }
 

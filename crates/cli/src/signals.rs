@@ -8,13 +8,14 @@ use std::sync::atomic::Ordering;
 /// Watches for signals from now on.
 pub(crate) fn watch() -> Interrupt {
     let interrupt = Interrupt::default();
-    let cell = interrupt.cell();
+    let (cell, guarded) = (interrupt.cell(), interrupt.clone());
     // Where no handler can be set a signal ends the process, which is safe too.
     if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) {
         std::thread::spawn(move || {
             for signal in &mut signals {
                 if cell.swap(signal, Ordering::Relaxed) != 0 {
-                    // The second one: at once, as if there were no handler.
+                    // The second one: at once, as if there were no handler, and with the check.
+                    guarded.kill_guarded();
                     let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }
             }

@@ -9,4 +9,7 @@ pub mod views;
 pub use local::Local;
 pub use signals::{Signals, Unreached};
 pub use typed::{CallError, Enter, Mint, Stay, Typed};
-pub use views::{Ahead, EndedView, Left, Lifted, Line, Minted, QueueView, TicketView};
+pub use views::{
+    Ahead, Closed, EndedView, FreezeView, HoldView, HoldsView, Left, Lifted, Line, Minted, OpenedView,
+    QueueView, TicketView,
+};

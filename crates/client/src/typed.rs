@@ -1,7 +1,7 @@
 //! Typed calls over [`Signals`], which repeat what is safe to repeat.
 
 use crate::signals::{Signals, Unreached};
-use crate::views::{Left, Lifted, Minted, QueueView, TicketView};
+use crate::views::{Closed, FreezeView, HoldsView, Left, Lifted, Minted, OpenedView, QueueView, TicketView};
 use kernel::{Code, Id, Millis, Retry};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -191,6 +191,71 @@ impl<'a> Typed<'a> {
             body.insert("timeoutMs".into(), timeout.into());
         }
         self.call("queue/list", body)
+    }
+
+    /// Opens a hold, or opens one of the same owner again.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn open_hold(
+        &self,
+        (name, owner): (&str, &str),
+        paths: &[String],
+        until: Millis,
+        request: Option<&Id>,
+    ) -> Result<OpenedView, CallError> {
+        let mut body = self.body(Some(request));
+        body.insert("name".into(), name.into());
+        body.insert("owner".into(), owner.into());
+        body.insert("paths".into(), paths.into());
+        body.insert("until".into(), until.into());
+        self.call("hold/open", body)
+    }
+
+    /// Closes a hold.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn close_hold(&self, (name, owner): (&str, &str), request: Option<&Id>) -> Result<Closed, CallError> {
+        let mut body = self.body(Some(request));
+        body.insert("name".into(), name.into());
+        body.insert("owner".into(), owner.into());
+        self.call("hold/close", body)
+    }
+
+    /// Shows the open holds and the freeze.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn holds(&self) -> Result<HoldsView, CallError> {
+        self.call("hold/list", self.body(None))
+    }
+
+    /// Opens a freeze, or adds an issue and admissions to the one that stands.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn open_freeze(
+        &self,
+        (issue, opener): (&str, &str),
+        admissions: &[String],
+        request: Option<&Id>,
+    ) -> Result<FreezeView, CallError> {
+        let mut body = self.body(Some(request));
+        body.insert("issue".into(), issue.into());
+        body.insert("opener".into(), opener.into());
+        body.insert("admissions".into(), admissions.into());
+        self.call("freeze/open", body)
+    }
+
+    /// Closes the freeze; `issues` must name every one that it serves.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn close_freeze(&self, issues: &[String], request: Option<&Id>) -> Result<Closed, CallError> {
+        let mut body = self.body(Some(request));
+        body.insert("issues".into(), issues.into());
+        self.call("freeze/close", body)
     }
 
     /// Raises the turn counter and number lines to at least these values.

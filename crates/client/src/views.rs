@@ -54,13 +54,73 @@ pub struct TicketView {
     pub ahead: Vec<Ahead>,
     /// The freeze that keeps it from its turn.
     #[serde(default)]
-    pub blocked: Option<Value>,
+    pub blocked: Option<FreezeView>,
     /// The project's holds; only in the holder's `queue/renew`.
     #[serde(default)]
-    pub holds: Vec<Value>,
+    pub holds: Vec<HoldView>,
     /// The project's freeze; only in the holder's `queue/renew`.
     #[serde(default)]
-    pub freeze: Option<Value>,
+    pub freeze: Option<FreezeView>,
+}
+
+/// A hold.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HoldView {
+    /// Its name.
+    pub name: String,
+    /// What it covers.
+    pub paths: Vec<String>,
+    /// Whose it is.
+    pub owner: String,
+    /// When it was opened first.
+    pub opened_at: Millis,
+    /// When it ends.
+    pub until: Millis,
+}
+
+/// A freeze.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FreezeView {
+    /// The issues that it serves.
+    pub issues: Vec<String>,
+    /// Who opened it.
+    pub opener: String,
+    /// Since when it is meant to stand.
+    pub declared_at: Millis,
+    /// When it was opened.
+    pub opened_at: Millis,
+    /// What it admits.
+    pub admissions: Vec<String>,
+}
+
+/// The holds and the freeze of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct HoldsView {
+    /// The open holds, by name.
+    pub holds: Vec<HoldView>,
+    /// The freeze, where one stands.
+    #[serde(default)]
+    pub freeze: Option<FreezeView>,
+}
+
+/// A hold that was opened.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct OpenedView {
+    /// The hold.
+    #[serde(flatten)]
+    pub hold: HoldView,
+    /// Who has the turn, and may be landing on these paths now.
+    #[serde(default)]
+    pub landing: Option<TicketView>,
+}
+
+/// The answer to a close.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Closed {
+    /// Always true.
+    pub closed: bool,
 }
 
 /// Somebody before a ticket.
@@ -85,7 +145,7 @@ pub struct QueueView {
     pub tickets: Vec<TicketView>,
     /// The freeze, where one stands.
     #[serde(default)]
-    pub freeze: Option<Value>,
+    pub freeze: Option<FreezeView>,
     /// Who ended last, the latest first.
     pub ended: Vec<EndedView>,
     /// The id of the box.

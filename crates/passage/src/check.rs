@@ -17,7 +17,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How a check ended.
@@ -95,9 +95,13 @@ pub fn run(
         _ => {}
     }
     let bay = pool::take(&site.repo, &site.live_dir(), subject.commit)?;
+    fault::point("check:bay-taken");
     bay.occupied(subject.ticket, None)?;
     let log = log_path(&site.state, subject.ticket, turn.is_some())?;
     fault::point("check:before-start");
+    // What the check says is shown after the line that says that it runs.
+    let said = Arc::new(Mutex::new(()));
+    let saying = said.lock();
     let mut group = Group::start(Task {
         command,
         dir: &bay.dir,
@@ -109,13 +113,19 @@ pub fn run(
         guard: live.for_child()?,
         log: create(&log)?,
         sink: {
-            let show = Arc::clone(show);
-            Arc::new(move |bytes: &[u8]| show.show(&Event::Output(bytes)))
+            let (show, said) = (Arc::clone(show), Arc::clone(&said));
+            Arc::new(move |bytes: &[u8]| {
+                drop(said.lock());
+                show.show(&Event::Output(bytes));
+            })
         },
     })?;
+    fault::point("check:spawned");
+    interrupt.guard(Some(group.number()));
     bay.occupied(subject.ticket, Some(group.number()))?;
     fault::point("check:started");
     show.show(&Event::Check { command, log: &log.display().to_string() });
+    drop(saying);
     let began = site.clock.now();
     let checked = watch(site, show.as_ref(), interrupt, &mut group, began, turn)?;
     if let Checked::Green | Checked::Red(_) = checked {
@@ -125,6 +135,7 @@ pub fn run(
     } else {
         group.stop();
     }
+    interrupt.guard(None);
     bay.vacated();
     fault::point("check:ended");
     match checked {

@@ -17,6 +17,8 @@ pub mod exit {
     pub const RED: u8 = 10;
     /// Mend the branch.
     pub const MEND: u8 = 12;
+    /// Come back later: frozen, or held.
+    pub const LATER: u8 = 14;
     /// The turn is lost, or its limit was reached.
     pub const TURN: u8 = 17;
     /// The remote refused.
@@ -41,6 +43,7 @@ pub mod exit {
         ),
         (RED, "the check failed (whose fault it is stands in the JSON)"),
         (MEND, "mend the branch: a conflict, a duplicate number, or the branch moved"),
+        (LATER, "come back later: a hold covers what the branch changes, or a freeze keeps it out"),
         (TURN, "the turn is lost, or its limit was reached"),
         (REFUSED, "the remote refused the push"),
         (AGAIN, "try again: nothing was sent or changed"),
@@ -113,29 +116,69 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// One line of at most [`COLUMNS`] characters.
+/// How many columns a terminal gives to a text. What East Asian scripts and pictures take is two.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    text.chars().map(wide).sum()
+}
+
+fn wide(c: char) -> usize {
+    match u32::from(c) {
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
+        0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x2_0000..=0x3_ffff => 2,
+        _ => 1,
+    }
+}
+
+/// The beginning of a text (or of its characters backwards) that takes at most so many columns.
+fn begin(chars: impl Iterator<Item = char>, most: usize) -> Vec<char> {
+    let mut left = most;
+    let fits = |c: &char| {
+        let fits = wide(*c) <= left;
+        left = left.saturating_sub(wide(*c));
+        fits
+    };
+    chars.take_while(fits).collect()
+}
+
+/// One line of at most [`COLUMNS`] columns.
 fn fit(line: &str) -> String {
     let line = printable(line).replace(['\n', '\t'], " ");
-    if line.chars().count() <= COLUMNS {
+    if columns(&line) <= COLUMNS {
         return line;
     }
-    let kept: String = line.chars().take(COLUMNS - 1).collect();
+    let kept: String = begin(line.chars(), COLUMNS - 1).into_iter().collect();
     format!("{kept}…")
 }
 
-/// A name in at most `most` characters, its middle left out, so that a line that has one still fits.
+/// A name in at most `most` columns, its middle left out, so that a line that has one still fits.
 #[must_use]
 pub fn short(name: &str, most: usize) -> String {
     let name = printable(name).replace(['\n', '\t'], "\u{fffd}");
-    let count = name.chars().count();
-    if count <= most {
+    if columns(&name) <= most {
         return name;
     }
     let head = most / 2;
-    let tail = most - head - 1;
-    let start: String = name.chars().take(head).collect();
-    let end: String = name.chars().skip(count - tail).collect();
+    let start: String = begin(name.chars(), head).into_iter().collect();
+    let end: String = begin(name.chars().rev(), most.saturating_sub(head + 1)).into_iter().rev().collect();
     format!("{start}…{end}")
+}
+
+/// The text with a name for each `{}`. The names share the room that the line's own words leave them, and
+/// each is shortened only as far as it must be.
+#[must_use]
+pub fn naming<const N: usize>(text: &str, names: [&str; N]) -> String {
+    let mut room = COLUMNS.saturating_sub(columns(&text.replace("{}", "")));
+    let mut order: [usize; N] = std::array::from_fn(|at| at);
+    order.sort_by_key(|at| columns(names[*at]));
+    let mut shown = names.map(str::to_owned);
+    for (done, at) in order.into_iter().enumerate() {
+        shown[at] = short(names[at], room / (N - done));
+        room = room.saturating_sub(columns(&shown[at]));
+    }
+    let mut words = text.split("{}");
+    let first = words.next().unwrap_or_default().to_owned();
+    shown.iter().zip(words).fold(first, |line, (name, words)| line + name + words)
 }
 
 /// A word as a shell takes it.
@@ -149,6 +192,16 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// The command that lands a branch, whatever its name is. `options` begin with a blank.
+#[must_use]
+pub fn land_command(branch: &str, options: &str) -> String {
+    if branch.starts_with('-') {
+        format!("signalbox land{options} -- {}", quoted(branch))
+    } else {
+        format!("signalbox land {}{options}", quoted(branch))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,7 +212,24 @@ mod tests {
         assert_eq!(end.line.chars().count(), COLUMNS);
         assert!(!end.line.contains(['\x1b', '\n']));
         assert_eq!(short("feature/a-very-long-name", 11), "featu…-name");
+        assert_eq!(short("日本語の長い名前です", 11), "日本…です");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted("feature/x"), "feature/x");
+        assert_eq!(land_command("feature/x", ""), "signalbox land feature/x");
+        assert_eq!(land_command("-x", " --dry-run"), "signalbox land --dry-run -- -x");
+    }
+
+    #[test]
+    fn names_share_the_room_of_a_line_and_are_shortened_only_if_they_must_be() {
+        let text = "{} is already in {}; nothing to land";
+        let room = COLUMNS - columns("is already in ; nothing to land") - 2;
+        assert_eq!(naming(text, ["a", "origin/main"]), "a is already in origin/main; nothing to land");
+        let long = "x".repeat(room - 1);
+        assert_eq!(naming(text, ["a", &long]), format!("a is already in {long}; nothing to land"));
+        for names in [[&*"y".repeat(300), "a"], [&*"y".repeat(300), &*"日本".repeat(99)]] {
+            let line = naming(text, names);
+            assert!(columns(&line) <= COLUMNS && columns(&line) > COLUMNS - 4, "{line}");
+            assert!(line.ends_with("nothing to land"), "{line}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 //! nothing at all.
 //!
 //! `SIGNALBOX_FAULT=NAME:kill` (or `stop`, or `group` for the whole process group) acts when the point of
-//! that name is reached; `SIGNALBOX_FAULT_LOG=FILE` gets the name of every point that was passed.
+//! that name is reached, `NAME#2:kill` when it is reached the second time; `SIGNALBOX_FAULT_LOG=FILE` gets
+//! the name of every point that was passed.
 
 /// A point of that name.
 #[cfg(not(feature = "testing"))]
@@ -20,16 +21,23 @@ pub(crate) fn point(name: &str) {
         let _ = log.write_all(format!("{name}\n").as_bytes());
     }
     let Ok(fault) = std::env::var("SIGNALBOX_FAULT") else { return };
-    match fault.split_once(':') {
-        Some((at, "kill")) if at == name => {
-            let _ = kill_process(getpid(), Signal::KILL);
-        }
-        Some((at, "group")) if at == name => {
-            let _ = kill_current_process_group(Signal::KILL);
-        }
-        Some((at, "stop")) if at == name => {
-            let _ = kill_process(getpid(), Signal::STOP);
-        }
-        _ => {}
+    let Some((at, what)) = fault.rsplit_once(':') else { return };
+    let (at, time) = at.split_once('#').map_or((at, 1), |(at, time)| (at, time.parse().unwrap_or(1)));
+    if at != name || passed() != time {
+        return;
     }
+    let _ = match what {
+        "kill" => kill_process(getpid(), Signal::KILL),
+        "group" => kill_current_process_group(Signal::KILL),
+        "stop" => kill_process(getpid(), Signal::STOP),
+        _ => Ok(()),
+    };
+}
+
+/// How often the point that the fault is for has been reached, this time included.
+#[cfg(feature = "testing")]
+fn passed() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+    PASSED.fetch_add(1, Ordering::Relaxed) + 1
 }

@@ -1,5 +1,6 @@
 //! Small durable files of the state folder.
 
+use crate::fault;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -23,9 +24,13 @@ pub(crate) fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     private_dir(dir)?;
     let temporary = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    // Locked, it is nobody's leftover, even where this process cannot be seen (another container's).
+    file.lock()?;
     file.write_all(content)?;
     file.sync_all()?;
+    fault::point("put:written");
     std::fs::rename(&temporary, path)?;
+    fault::point("put:renamed");
     File::open(dir)?.sync_all()
 }
 

@@ -1,22 +1,39 @@
 //! Whether a person asked to stop.
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Set once by a signal handler, read by whoever waits.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<AtomicI32>);
+pub struct Interrupt {
+    signal: Arc<AtomicI32>,
+    group: Arc<AtomicI32>,
+}
 
 impl Interrupt {
     /// Where the handler stores the signal's number (0: none).
     #[must_use]
     pub fn cell(&self) -> Arc<AtomicI32> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.signal)
     }
 
     /// The signal that asked to stop.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+        Some(self.signal.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+
+    /// Names the process group that must not outlive this process, or none.
+    pub(crate) fn guard(&self, group: Option<i32>) {
+        self.group.store(group.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Kills the group that was named: for a process that is about to end at once.
+    pub fn kill_guarded(&self) {
+        if let Some(group) = Pid::from_raw(self.group.load(Ordering::Relaxed)) {
+            // It may have ended in this moment.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What this machine meant to push: durable before the push, gone once what became of it is known.
 
-use crate::files;
+use crate::{fault, files};
 use kernel::Id;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -35,7 +35,37 @@ pub struct Intent {
     /// The trunk's branch.
     pub trunk: String,
     /// The repository that has the objects: its common git directory.
+    #[serde(with = "path")]
     pub repository: PathBuf,
+}
+
+/// A path as text, or as its bytes where it is no UTF-8.
+mod path {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Spelt {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        match path.to_str() {
+            Some(text) => to.serialize_str(text),
+            None => to.serialize_bytes(path.as_os_str().as_bytes()),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(match Spelt::deserialize(from)? {
+            Spelt::Text(text) => text.into(),
+            Spelt::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        })
+    }
 }
 
 /// What became of an intent.
@@ -98,6 +128,7 @@ impl Journal {
             .mode(0o600)
             .open(self.dir.join("settled.jsonl"))?;
         history.write_all(&line)?;
+        fault::point("journal:noted");
         files::drop(&self.path(&intent.ticket))
     }
 
@@ -131,5 +162,41 @@ impl Journal {
     pub fn settled(&self) -> Vec<Settled> {
         let text = std::fs::read(self.dir.join("settled.jsonl")).unwrap_or_default();
         text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn an_intent_reads_back_wherever_its_repository_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::of(dir.path());
+        let text = || "x".to_owned();
+        for repository in [&b"/a/b"[..], b"/a/\xff\n"] {
+            let intent = Intent {
+                ticket: text(),
+                entry: 1,
+                turn_no: 2,
+                box_id: text(),
+                branch: text(),
+                head: text(),
+                old_trunk: None,
+                landing: text(),
+                begun: text(),
+                landed: text(),
+                remote: text(),
+                trunk: text(),
+                repository: OsStr::from_bytes(repository).into(),
+            };
+            journal.open(&intent).unwrap();
+            assert_eq!(journal.all(), (vec![intent.clone()], Vec::new()));
+            journal.close(&intent, true).unwrap();
+            assert_eq!(journal.all(), (Vec::new(), Vec::new()));
+        }
+        assert_eq!(journal.settled().len(), 2);
     }
 }

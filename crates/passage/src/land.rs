@@ -6,24 +6,28 @@ mod push;
 
 use crate::check::{self, Checked};
 use crate::end::{End, exit, short};
-use crate::epoch::{Epoch, State, may_replace};
+use crate::epoch::{Epoch, State, Stop, may_replace};
 use crate::event::{Event, Show};
 use crate::fault;
+use crate::holds;
 use crate::interrupt::Interrupt;
 use crate::journal::Intent;
 use crate::live::Live;
-use crate::machine::{Do, Machine, Saw};
+use crate::machine::{Do, Machine, Saw, Ways};
 use crate::merging::{self, Landing, Merged, Passenger};
 use crate::numbers;
 use crate::pool::NoBay;
 use crate::renew::Renewer;
-use crate::site::Site;
+use crate::site::{Site, git_failed};
 use client::{Stay, TicketView};
 use git::{GitError, Oid, PushEnd, Seen, TrunkError};
 use kernel::{Code, Id, Millis};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long a ref that was refused is left alone before it is tried again.
+const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// How to land.
 #[derive(Debug, Clone)]
@@ -40,6 +44,10 @@ pub struct Options {
     pub wait: Option<Duration>,
     /// A lost turn is waited for again.
     pub reenter: bool,
+    /// Whom this passage acts for: holds of this owner are no obstacle.
+    pub owner: String,
+    /// Wait for a hold that is in the way, outside the queue.
+    pub wait_holds: bool,
 }
 
 /// One passage on its way.
@@ -52,6 +60,8 @@ pub struct Passage<'a> {
     ticket: Id,
     live: Live,
     stay: Option<Stay>,
+    /// The box could not be told that it left.
+    stands: bool,
     turn: Option<Turn>,
     epoch: Option<Oid>,
     seen: Option<Seen>,
@@ -64,6 +74,8 @@ pub struct Passage<'a> {
     end: Option<End>,
     /// What the remote said last.
     said: String,
+    /// The hold that is in the way: its name and owner.
+    hold: Option<(String, String)>,
 }
 
 struct Turn {
@@ -87,7 +99,7 @@ pub fn land(site: &Site, show: Arc<dyn Show>, interrupt: &Interrupt, options: Op
         Ok(passage) => passage,
         Err(end) => return end,
     };
-    let mut machine = Machine::new(passage.options.dry_run, passage.options.reenter);
+    let mut machine = Machine::new(passage.ways());
     loop {
         let now = machine.now();
         fault::point(&format!("before:{}", name(now)));
@@ -103,6 +115,7 @@ pub fn land(site: &Site, show: Arc<dyn Show>, interrupt: &Interrupt, options: Op
             Do::Push => passage.push(),
             Do::ReadBack => passage.read_back(),
             Do::Fence => passage.fence(),
+            Do::AwaitHold => passage.await_hold(),
             Do::Leave(outcome, why) => return passage.leave(outcome, why),
             Do::Finish(why) => return passage.finish(why),
         };
@@ -125,12 +138,18 @@ fn name(step: Do) -> &'static str {
         Do::Push => "push",
         Do::ReadBack => "read",
         Do::Fence => "fence",
+        Do::AwaitHold => "hold",
         Do::Leave(..) => "leave",
         Do::Finish(_) => "finish",
     }
 }
 
 impl Passage<'_> {
+    fn ways(&self) -> Ways {
+        let Options { dry_run, reenter, wait_holds, .. } = self.options;
+        Ways { dry_run, reenter, wait_holds }
+    }
+
     /// Before the push a person may stop it between any two steps; once it was sent, its answer is waited
     /// for.
     fn interruptible(&self, step: Do, saw: Saw) -> Saw {
@@ -187,7 +206,10 @@ impl Passage<'_> {
         };
         match self.replace_epoch(&seen, &mine) {
             Ok(saw) => saw,
-            Err(error) => self.broken(error),
+            Err(error) => {
+                self.end = Some(git_failed(&error));
+                if matches!(error, GitError::Mirror { .. }) { Saw::BadSettings } else { Saw::Broken }
+            }
         }
     }
 
@@ -208,9 +230,13 @@ impl Passage<'_> {
             None => None,
         };
         if let Err(stop) = may_replace(stands.as_ref(), mine) {
+            if stop == Stop::LaterTurn {
+                self.lose_turn();
+            }
             return Ok(Saw::Stopped(stop));
         }
         let epoch = repo.note_commit(mine.message(Id::random().as_str()).as_bytes(), seen.epoch.as_ref())?;
+        fault::point("epoch:before-keep");
         repo.keep(self.ticket.as_str(), "begun", &epoch)?;
         let trunk = &self.site.trunk;
         fault::point("epoch:before-move");
@@ -218,13 +244,18 @@ impl Passage<'_> {
         fault::point("epoch:moved");
         match moved {
             PushEnd::Accepted => {}
-            PushEnd::Refused { text } | PushEnd::NoAnswer { text } => {
+            PushEnd::Refused { ref text } | PushEnd::NoAnswer { ref text } => {
                 // Whether it moved all the same is read, never guessed.
                 match trunk.peek() {
                     Ok(now) if now.epoch.as_ref() == Some(&epoch) => {}
                     Ok(now) if now.epoch == seen.epoch => {
-                        self.said.clone_from(&text);
-                        self.end = Some(self.site.unreadable(TrunkError::Unreachable { text }));
+                        self.said.clone_from(text);
+                        if matches!(moved, PushEnd::Refused { .. }) {
+                            // Another's ref lock, or a hook: it gets a moment.
+                            std::thread::sleep(A_MOMENT);
+                            return Ok(Saw::Refused);
+                        }
+                        self.end = Some(self.site.unreadable(TrunkError::Unreachable { text: text.clone() }));
                         return Ok(Saw::Unreachable);
                     }
                     Ok(_) => return self.epoch_again(),
@@ -246,7 +277,7 @@ impl Passage<'_> {
 
     fn refused_read(&mut self, end: End) -> Saw {
         let saw = match end.code {
-            "other_box" => Saw::Stopped(crate::epoch::Stop::OtherBox),
+            "other_box" => Saw::Stopped(Stop::OtherBox),
             "unreachable" | "box_unclear" => Saw::Unreachable,
             "internal" => Saw::Broken,
             _ => Saw::BadSettings,
@@ -265,7 +296,7 @@ impl Passage<'_> {
         let (Some(stay), Some(turn)) = (&self.stay, &self.turn) else { return Saw::Gone };
         let no = turn.no;
         match self.site.calls().renew(stay, None) {
-            Ok(view) if view.turn && view.turn_no == Some(no) => Saw::Ours,
+            Ok(view) if view.turn && view.turn_no == Some(no) => self.obey(&view),
             Ok(_) => self.lose_turn(),
             Err(error) if error.is(Code::TicketGone) => self.lose_turn(),
             Err(error) => {
@@ -273,6 +304,30 @@ impl Passage<'_> {
                 Saw::Unreachable
             }
         }
+    }
+
+    /// Holds and freeze, as they stand in the answer that confirms the turn.
+    fn obey(&mut self, view: &TicketView) -> Saw {
+        if let Some(freeze) = &view.freeze
+            && holds::keeps_out(freeze, &self.options.branch, self.head.as_str())
+        {
+            self.end = Some(holds::frozen_end(&self.options.branch, freeze));
+            return Saw::Frozen;
+        }
+        let Some(landing) = self.landing.as_ref().filter(|_| !view.holds.is_empty()) else {
+            return Saw::Ours;
+        };
+        let changed = match merging::changed(self.site, landing) {
+            Ok(changed) => changed,
+            Err(error) => return self.broken(error),
+        };
+        let now = self.site.clock.now();
+        let Some((hold, path)) = holds::held(&view.holds, &self.options.owner, &changed, now) else {
+            return Saw::Ours;
+        };
+        self.end = Some(holds::held_end(&self.options.branch, hold, path, &ending::span(hold.until - now)));
+        self.hold = Some((hold.name.clone(), hold.owner.clone()));
+        Saw::Held
     }
 
     fn merge(&mut self) -> Saw {

@@ -4,7 +4,7 @@
 //! proves nothing about descendants that closed it**, so a free one only lets a local waiter end the
 //! ticket; the fence keeps the trunk safe.
 
-use crate::files;
+use crate::{fault, files};
 use kernel::Id;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -50,7 +50,9 @@ impl Live {
         let temporary = dir.join(format!(".{}.{}", ticket.as_str(), std::process::id()));
         let file = open(&temporary)?;
         file.try_lock().map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
+        fault::point("live:locked");
         std::fs::rename(&temporary, &path)?;
+        fault::point("live:taken");
         Ok(Self { file, path })
     }
 
@@ -90,8 +92,11 @@ fn held(path: &Path) -> bool {
 /// What the lock file of a ticket tells.
 #[must_use]
 pub fn owner(dir: &Path, ticket: &Id) -> Owner {
-    let Ok(file) = File::open(path(dir, ticket)) else { return Owner::Unknown };
+    let path = path(dir, ticket);
+    let Ok(file) = File::open(&path) else { return Owner::Unknown };
     match file.try_lock() {
+        // Whoever ends well removes the file before the lock goes.
+        Ok(()) if !path.exists() => Owner::Unknown,
         Ok(()) => Owner::Gone,
         Err(_) => Owner::Lives,
     }
@@ -128,7 +133,7 @@ mod tests {
         assert_eq!(owner(dir.path(), &ticket), Owner::Lives, "the child's copy keeps it");
         drop(child);
         assert_eq!(owner(dir.path(), &ticket), Owner::Gone);
-        assert_eq!(tickets(dir.path()), [ticket.clone()]);
+        assert_eq!(tickets(dir.path()), std::slice::from_ref(&ticket));
         Live::take(dir.path(), &ticket).unwrap().release();
         assert_eq!(owner(dir.path(), &ticket), Owner::Unknown);
     }

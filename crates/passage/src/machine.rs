@@ -29,6 +29,8 @@ pub enum Do {
     ReadBack,
     /// Void the epoch, so that a push that may be under way cannot land any more; then read.
     Fence,
+    /// Leave the queue, so that nobody starves, and wait for the hold that is in the way to end.
+    AwaitHold,
     /// Leave the queue, then finish.
     Leave(Outcome, Why),
     /// Finish without leaving.
@@ -55,6 +57,12 @@ pub enum Saw {
     Stopped(Stop),
     /// The turn is ours, the branch is where it was.
     Ours,
+    /// The turn is ours, but a hold of somebody else covers what the landing changes.
+    Held,
+    /// The turn is ours, but a freeze does not admit this.
+    Frozen,
+    /// The hold that was in the way has ended.
+    HoldEnded,
     /// The branch has another head than the one that was pinned.
     BranchMoved,
     /// A landing commit stands ready.
@@ -75,7 +83,7 @@ pub enum Saw {
     TooLong,
     /// The push was accepted.
     Accepted,
-    /// The push was refused; nothing of it can still be under way.
+    /// The push (of trunk and epoch, or of the epoch alone) was refused; nothing of it can still be under way.
     Refused,
     /// The push ended without an answer; it may still be under way.
     NoAnswer,
@@ -97,7 +105,7 @@ pub enum Saw {
     Interrupted,
     /// Settings that cannot be used.
     BadSettings,
-    /// Something that this version has no answer to.
+    /// Something that this version has no answer to. At the push: before anything was sent.
     Broken,
 }
 
@@ -116,6 +124,10 @@ pub enum Why {
     Conflict,
     /// Two files would have one number.
     Duplicate,
+    /// A hold of somebody else covers what it changes.
+    Held,
+    /// A freeze does not admit it.
+    Frozen,
     /// The branch got another head meanwhile.
     BranchMoved,
     /// The check failed.
@@ -148,17 +160,29 @@ pub enum Why {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Merge,
+    Check,
     Push,
     Retake,
+}
+
+/// What its caller wants of a passage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ways {
+    /// Stop before the push.
+    pub dry_run: bool,
+    /// A lost turn is waited for again.
+    pub reenter: bool,
+    /// A hold that is in the way is waited for.
+    pub wait_holds: bool,
 }
 
 /// The machine.
 #[derive(Debug)]
 pub struct Machine {
-    dry_run: bool,
-    reenter: bool,
+    ways: Ways,
     last: Do,
     then: Then,
+    takes: u32,
     merges: u32,
     pushes: u32,
     reentries: u32,
@@ -166,16 +190,18 @@ pub struct Machine {
 
 /// How often a trunk that moves outside the queue is merged again.
 pub const MERGES_MAX: u32 = 3;
+/// How often an epoch whose move was refused, and which stands as it stood, is moved again.
+pub const TAKES_MAX: u32 = 3;
 /// How often one landing is pushed.
 pub const PUSHES_MAX: u32 = 3;
 /// How often a lost turn is waited for again.
 pub const REENTRIES_MAX: u32 = 3;
 
 impl Machine {
-    /// A passage that is about to enter. `reenter`: a lost turn is waited for again.
+    /// A passage that is about to enter.
     #[must_use]
-    pub fn new(dry_run: bool, reenter: bool) -> Self {
-        Self { dry_run, reenter, last: Do::Enter, then: Then::Merge, merges: 0, pushes: 0, reentries: 0 }
+    pub fn new(ways: Ways) -> Self {
+        Self { ways, last: Do::Enter, then: Then::Merge, takes: 0, merges: 0, pushes: 0, reentries: 0 }
     }
 
     /// What is done now.
@@ -192,7 +218,7 @@ impl Machine {
 
     fn after(&mut self, saw: Saw) -> Do {
         match (self.last, saw) {
-            (Do::Push | Do::ReadBack | Do::Fence, Saw::Broken) => Do::Leave(Outcome::Unknown, Why::Unknown),
+            (Do::ReadBack | Do::Fence, Saw::Broken) => Do::Leave(Outcome::Unknown, Why::Unknown),
             (_, Saw::Broken) => Do::Leave(Outcome::Withdrawn, Why::Broken),
             (_, Saw::BadSettings) => Do::Leave(Outcome::Withdrawn, Why::BadSettings),
             (_, Saw::Interrupted) => Do::Leave(Outcome::Withdrawn, Why::Interrupted),
@@ -204,19 +230,26 @@ impl Machine {
             (Do::Enter | Do::Wait, Saw::StillWaiting) => Do::Finish(Why::StillWaiting),
 
             (Do::TakeEpoch, Saw::Took) => Do::Confirm,
+            (Do::TakeEpoch, Saw::Refused) => self.epoch_refused(),
             (Do::TakeEpoch, Saw::Stopped(Stop::Landed)) => Do::ReadBack,
             (_, Saw::Stopped(Stop::OtherBox)) => Do::Leave(Outcome::Withdrawn, Why::OtherBox),
+            // A later turn has begun, so ours is over, whatever became of our place.
+            (_, Saw::Stopped(_)) if self.may_reenter() => self.lost(),
             (_, Saw::Stopped(_)) => Do::Leave(Outcome::Withdrawn, Why::TurnLost),
 
             (Do::Confirm, Saw::Ours) => self.confirmed(),
+            (Do::Confirm, Saw::Held) if self.ways.wait_holds => Do::AwaitHold,
+            (Do::Confirm, Saw::Held) => Do::Leave(Outcome::Held, Why::Held),
+            (Do::Confirm, Saw::Frozen) => Do::Leave(Outcome::Frozen, Why::Frozen),
+            (Do::AwaitHold, Saw::HoldEnded) => Do::Enter,
             (Do::Confirm, Saw::BranchMoved) => Do::Leave(Outcome::Moved, Why::BranchMoved),
 
             (Do::Merge, Saw::Merged) => Do::Numbers,
             (Do::Merge, Saw::Nothing) => Do::Leave(Outcome::Withdrawn, Why::Nothing),
             (Do::Merge, Saw::Conflict) => Do::Leave(Outcome::Conflict, Why::Conflict),
-            (Do::Numbers, Saw::NumbersFine) => Do::Check,
+            (Do::Numbers, Saw::NumbersFine) => self.confirm(Then::Check),
             (Do::Numbers, Saw::Duplicate) => Do::Leave(Outcome::Duplicate, Why::Duplicate),
-            (Do::Check, Saw::Green) if self.dry_run => Do::Leave(Outcome::Withdrawn, Why::DryRun),
+            (Do::Check, Saw::Green) if self.ways.dry_run => Do::Leave(Outcome::Withdrawn, Why::DryRun),
             (Do::Check, Saw::Green) => self.confirm(Then::Push),
             (Do::Check, Saw::Red) => Do::Leave(Outcome::Failed, Why::Red),
             (Do::Check, Saw::TooLong) => Do::Leave(Outcome::Limit, Why::TooLong),
@@ -244,9 +277,15 @@ impl Machine {
 
     fn turn(&mut self) -> Do {
         self.then = Then::Merge;
+        self.takes = 0;
         self.merges = 0;
         self.pushes = 0;
         Do::TakeEpoch
+    }
+
+    fn epoch_refused(&mut self) -> Do {
+        self.takes += 1;
+        if self.takes < TAKES_MAX { Do::TakeEpoch } else { Do::Leave(Outcome::Refused, Why::RemoteRefused) }
     }
 
     fn confirm(&mut self, then: Then) -> Do {
@@ -260,6 +299,7 @@ impl Machine {
                 self.merges += 1;
                 Do::Merge
             }
+            Then::Check => Do::Check,
             Then::Push => {
                 self.pushes += 1;
                 Do::Push
@@ -271,10 +311,14 @@ impl Machine {
         }
     }
 
+    fn may_reenter(&self) -> bool {
+        self.ways.reenter && self.reentries < REENTRIES_MAX
+    }
+
     /// The turn is gone. A finished check is not lost with it: a tree that was green is not checked
     /// again, so where the turn comes back at once only the push is left.
     fn lost(&mut self) -> Do {
-        if !self.reenter || self.reentries >= REENTRIES_MAX {
+        if !self.may_reenter() {
             return Do::Finish(Why::TurnLost);
         }
         self.reentries += 1;
@@ -286,15 +330,26 @@ impl Machine {
 mod tests {
     use super::*;
 
+    fn of(dry_run: bool, reenter: bool) -> Machine {
+        Machine::new(Ways { dry_run, reenter, wait_holds: false })
+    }
+
     fn run(machine: &mut Machine, saws: &[Saw]) -> Do {
         saws.iter().fold(machine.now(), |_, saw| machine.next(*saw))
     }
-    const TO_CHECK: &[Saw] =
-        &[Saw::Entered { turn: false }, Saw::Turn, Saw::Took, Saw::Ours, Saw::Merged, Saw::NumbersFine];
+    const TO_CHECK: &[Saw] = &[
+        Saw::Entered { turn: false },
+        Saw::Turn,
+        Saw::Took,
+        Saw::Ours,
+        Saw::Merged,
+        Saw::NumbersFine,
+        Saw::Ours,
+    ];
     const TO_PUSH: &[Saw] = &[Saw::Green, Saw::Ours];
 
     fn pushing() -> Machine {
-        let mut machine = Machine::new(false, true);
+        let mut machine = of(false, true);
         run(&mut machine, TO_CHECK);
         assert_eq!(run(&mut machine, TO_PUSH), Do::Push);
         machine
@@ -307,7 +362,7 @@ mod tests {
 
     #[test]
     fn the_turn_is_confirmed_after_the_epoch_is_taken_and_again_before_the_push() {
-        let mut machine = Machine::new(false, true);
+        let mut machine = of(false, true);
         assert_eq!(run(&mut machine, &TO_CHECK[..3]), Do::Confirm);
         run(&mut machine, &TO_CHECK[3..]);
         assert_eq!(machine.next(Saw::Green), Do::Confirm);
@@ -315,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_stops_before_the_push() {
-        let mut machine = Machine::new(true, true);
+        let mut machine = of(true, true);
         run(&mut machine, TO_CHECK);
         assert_eq!(machine.next(Saw::Green), Do::Leave(Outcome::Withdrawn, Why::DryRun));
     }
@@ -342,7 +397,16 @@ mod tests {
             run(&mut machine, &[Saw::Refused, Saw::Unreachable, Saw::Unreachable]),
             Do::Leave(Outcome::Unknown, Why::Unknown)
         );
-        assert_eq!(pushing().next(Saw::Broken), Do::Leave(Outcome::Unknown, Why::Unknown));
+        let mut machine = pushing();
+        assert_eq!(
+            run(&mut machine, &[Saw::NoAnswer, Saw::Broken]),
+            Do::Leave(Outcome::Unknown, Why::Unknown)
+        );
+    }
+
+    #[test]
+    fn what_breaks_before_the_push_is_sent_leaves_nothing_unknown() {
+        assert_eq!(pushing().next(Saw::Broken), Do::Leave(Outcome::Withdrawn, Why::Broken));
     }
 
     #[test]
@@ -351,7 +415,10 @@ mod tests {
         for _ in 1..MERGES_MAX {
             assert_eq!(run(&mut machine, &[Saw::Refused, Saw::TrunkMoved]), Do::Confirm);
             assert_eq!(machine.next(Saw::Ours), Do::Merge);
-            assert_eq!(run(&mut machine, &[Saw::Merged, Saw::NumbersFine, Saw::Green, Saw::Ours]), Do::Push);
+            assert_eq!(
+                run(&mut machine, &[Saw::Merged, Saw::NumbersFine, Saw::Ours, Saw::Green, Saw::Ours]),
+                Do::Push
+            );
         }
         assert_eq!(
             run(&mut machine, &[Saw::Refused, Saw::TrunkMoved]),
@@ -376,29 +443,76 @@ mod tests {
         let mut machine = pushing();
         assert_eq!(run(&mut machine, &[Saw::Refused, Saw::EpochMoved, Saw::Ours]), Do::TakeEpoch);
         assert_eq!(run(&mut machine, &[Saw::Took, Saw::Ours]), Do::Push, "without a new check");
-        let mut machine = Machine::new(false, false);
+        let mut machine = of(false, false);
         run(&mut machine, TO_CHECK);
         run(&mut machine, TO_PUSH);
         assert_eq!(run(&mut machine, &[Saw::Refused, Saw::EpochMoved, Saw::Gone]), Do::Finish(Why::TurnLost));
     }
 
     #[test]
+    fn an_epoch_that_may_not_be_moved_is_tried_three_times_at_most() {
+        let mut machine = of(false, true);
+        assert_eq!(machine.next(Saw::Entered { turn: true }), Do::TakeEpoch);
+        for _ in 1..TAKES_MAX {
+            assert_eq!(machine.next(Saw::Refused), Do::TakeEpoch);
+        }
+        assert_eq!(machine.next(Saw::Refused), Do::Leave(Outcome::Refused, Why::RemoteRefused));
+    }
+
+    #[test]
+    fn a_later_turn_at_the_remote_means_that_ours_is_lost_and_is_waited_for_again() {
+        let later = Saw::Stopped(Stop::LaterTurn);
+        let mut machine = of(false, true);
+        for _ in 0..REENTRIES_MAX {
+            assert_eq!(run(&mut machine, &[Saw::Entered { turn: true }, later]), Do::Enter);
+        }
+        let left = Do::Leave(Outcome::Withdrawn, Why::TurnLost);
+        assert_eq!(run(&mut machine, &[Saw::Entered { turn: true }, later]), left);
+        assert_eq!(run(&mut of(false, false), &[Saw::Entered { turn: true }, later]), left);
+    }
+
+    #[test]
     fn a_lost_turn_is_waited_for_again_a_few_times_or_not_at_all() {
-        let mut machine = Machine::new(false, true);
+        let mut machine = of(false, true);
         for _ in 0..REENTRIES_MAX {
             run(&mut machine, TO_CHECK);
             assert_eq!(machine.next(Saw::Gone), Do::Enter);
         }
         run(&mut machine, TO_CHECK);
         assert_eq!(machine.next(Saw::Gone), Do::Finish(Why::TurnLost));
-        let mut machine = Machine::new(false, false);
+        let mut machine = of(false, false);
         run(&mut machine, TO_CHECK);
         assert_eq!(machine.next(Saw::Gone), Do::Finish(Why::TurnLost));
     }
 
     #[test]
+    fn a_hold_or_a_freeze_is_obeyed_before_the_check_and_again_before_the_push() {
+        for before_check in [true, false] {
+            let passage = || {
+                let mut machine = of(false, true);
+                run(&mut machine, &TO_CHECK[..TO_CHECK.len() - usize::from(before_check)]);
+                if !before_check {
+                    machine.next(Saw::Green);
+                }
+                assert_eq!(machine.now(), Do::Confirm);
+                machine
+            };
+            assert_eq!(passage().next(Saw::Held), Do::Leave(Outcome::Held, Why::Held));
+            assert_eq!(passage().next(Saw::Frozen), Do::Leave(Outcome::Frozen, Why::Frozen));
+        }
+    }
+
+    #[test]
+    fn a_hold_that_is_waited_for_is_waited_for_outside_the_queue() {
+        let mut machine = Machine::new(Ways { wait_holds: true, ..Ways::default() });
+        run(&mut machine, &TO_CHECK[..TO_CHECK.len() - 1]);
+        assert_eq!(machine.next(Saw::Held), Do::AwaitHold);
+        assert_eq!(machine.next(Saw::HoldEnded), Do::Enter);
+    }
+
+    #[test]
     fn a_place_lost_while_waiting_costs_only_the_place() {
-        let mut machine = Machine::new(false, false);
+        let mut machine = of(false, false);
         for _ in 0..10 {
             assert_eq!(machine.next(Saw::Entered { turn: false }), Do::Wait);
             assert_eq!(machine.next(Saw::Gone), Do::Enter);

@@ -1,6 +1,7 @@
 //! Making the landing commit: merge, message, and what is said when the branch does not merge.
 
-use crate::end::{End, exit, quoted, short};
+use crate::end::{End, exit, land_command, naming, quoted, short};
+use crate::fault;
 use crate::settings::{Settings, Strategy};
 use crate::site::Site;
 use bstr::{BString, ByteSlice};
@@ -84,8 +85,20 @@ pub fn merge(
         let message = with_trailers(message.as_bytes(), who);
         repo.commit_tree(&tree, &[old, who.head], &message, &us.author, &us.committer)?
     };
+    fault::point("merge:committed");
     repo.keep(who.ticket.as_str(), "landing", &commit)?;
     Ok(Merged::Ready(Box::new(Landing { old: Some(old.clone()), commit, tree, settings })))
+}
+
+/// The paths that a landing changes on the trunk: with a rename both its ends, with a mode its file.
+///
+/// # Errors
+/// Git failed.
+pub fn changed(site: &Site, landing: &Landing) -> Result<Vec<BString>, GitError> {
+    match &landing.old {
+        Some(old) => Ok(site.repo.changed_paths(old, &landing.tree)?.into_iter().map(|c| c.path).collect()),
+        None => site.repo.tree_paths(&landing.tree),
+    }
 }
 
 fn squash_message(site: &Site, old: &Oid, who: &Passenger<'_>) -> Result<Vec<u8>, GitError> {
@@ -121,10 +134,8 @@ fn with_trailers(message: &[u8], who: &Passenger<'_>) -> Vec<u8> {
 }
 
 fn unrelated(who: &Passenger<'_>) -> Merged {
-    let line = format!(
-        "{} has no history in common with the trunk; rebase it onto the trunk first",
-        short(who.branch, 30)
-    );
+    let text = "{} has no history in common with the trunk; rebase it onto the trunk first";
+    let line = naming(text, [who.branch]);
     Merged::Conflict(End::new(exit::MEND, "unrelated", line), Vec::new())
 }
 
@@ -137,12 +148,13 @@ fn conflict(
 ) -> Result<Merged, GitError> {
     let base = site.repo.merge_base(trunk, who.head)?;
     let names: Vec<String> = paths.iter().map(|path| path.to_str_lossy().into_owned()).collect();
-    let first = names.first().map_or_else(|| "a file".to_owned(), |name| short(name, 32));
+    let first = names.first().map_or("a file", String::as_str);
     let others = match names.len().saturating_sub(1) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    let line = format!("conflict in {first}{others}; merge the trunk into the branch, then land again");
+    let text = format!("conflict in {{}}{others}; merge the trunk into the branch, then land again");
+    let line = naming(&text, [first]);
     let mend = match &site.trunk.remote {
         Remote::Here => format!("git merge {}", quoted(&site.trunk.branch)),
         Remote::Named(remote) => {
@@ -164,7 +176,7 @@ fn conflict(
     }
     end = end.more("On the branch:").more(format!("  git switch {}", quoted(who.branch)));
     end = end.more(format!("  {mend}")).more("  (mend the files, then: git commit -a)");
-    end = end.more(format!("  signalbox land {}", quoted(who.branch)));
+    end = end.more(format!("  {}", land_command(who.branch, "")));
     end = end.fact("files", names.clone()).next(mend);
     Ok(Merged::Conflict(end, names))
 }

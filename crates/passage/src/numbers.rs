@@ -1,8 +1,9 @@
 //! Numbers in file names: two files with one number are refused, and a mint starts above what the trunk
 //! uses.
 
-use crate::end::{End, exit, short};
+use crate::end::{End, exit, naming, short};
 use crate::merging::{Landing, Passenger};
+use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::template::Template;
@@ -49,11 +50,8 @@ fn refusal(
     added: &[u8],
     (other, other_stood): (&[u8], bool),
 ) -> Result<End, GitError> {
-    let text = format!(
-        "{} {number} is used by two files; give {} a fresh one",
-        short(line, 20),
-        short(&added.to_str_lossy(), 40)
-    );
+    let text = format!("{{}} {number} is used by two files; give {{}} a fresh one");
+    let text = naming(&text, [line, &added.to_str_lossy()]);
     let from = match (&landing.old, other_stood) {
         (Some(old), true) => site.repo.last_change(None, old, other)?.map_or_else(
             || "in the trunk".to_owned(),
@@ -142,9 +140,21 @@ pub fn mint(
     if let Some(template) = settings.template(line) {
         floors.push(highest(site, seen.trunk.as_ref(), &template).map_err(End::internal)?);
     }
-    let mint = Mint { scope: line.to_owned(), floor: floors.into_iter().max().filter(|f| *f != 0), count };
+    let mut sent = floors.into_iter().max().unwrap_or(0);
+    let requests = Requests::of(&site.state);
+    if let Some(request) = request {
+        match requests.sent(request, floor) {
+            Some(before) => sent = before,
+            None => requests.remember(request, floor, sent).map_err(|e| not_noted(&e))?,
+        }
+    }
+    let mint = Mint { scope: line.to_owned(), floor: Some(sent).filter(|f| *f != 0), count };
     let request = request.cloned().unwrap_or_else(Id::random);
     let minted = site.calls().mint(&mint, Some(&request)).map_err(|e| {
+        if e.is_unknown() {
+            // Only a repeat with higher numbers in the trunk would miss it.
+            let _ = requests.remember(&request, floor, sent);
+        }
         let mut end = crate::refused::end(&e, Some(&request));
         if e.is(Code::FloorTooFar) {
             end = end.more(
@@ -155,6 +165,15 @@ pub fn mint(
         end
     })?;
     Ok(Block { first: minted.first, last: minted.last, settings })
+}
+
+fn not_noted(error: &std::io::Error) -> End {
+    End::new(
+        exit::AGAIN,
+        "state_unwritable",
+        "the request cannot be noted in the state folder, so nothing was minted; mend that, then again",
+    )
+    .more(error.to_string())
 }
 
 /// The lines of the settings with the highest number that the trunk's files use.

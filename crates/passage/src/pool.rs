@@ -4,7 +4,7 @@
 //! and the process group of its last check until that check was seen to end. A worktree whose last check
 //! may still be running is left alone, and another one is made.
 
-use crate::{files, live, procs};
+use crate::{fault, files, live, procs};
 use git::{GitError, Oid, Repo};
 use kernel::Id;
 use std::fs::{File, OpenOptions};
@@ -35,13 +35,18 @@ pub enum NoBay {
 /// The most worktrees that are tried before something must be wrong.
 const BAYS_MAX: usize = 64;
 
+/// Where they stand.
+pub(crate) fn folder(repo: &Repo) -> PathBuf {
+    repo.common_dir().join("signalbox").join("checks")
+}
+
 /// Takes a worktree with `commit` checked out: tracked files as committed, untracked ones removed,
 /// ignored ones kept (they are what keeps it warm).
 ///
 /// # Errors
 /// See [`NoBay`].
 pub fn take(repo: &Repo, live_dir: &Path, commit: &Oid) -> Result<Bay, NoBay> {
-    let dir = repo.common_dir().join("signalbox").join("checks");
+    let dir = folder(repo);
     files::private_dir(&dir)?;
     for n in 0..BAYS_MAX {
         let lock = OpenOptions::new()
@@ -63,10 +68,16 @@ pub fn take(repo: &Repo, live_dir: &Path, commit: &Oid) -> Result<Bay, NoBay> {
             if repo.worktree_reset(&bay.dir, commit).is_ok() {
                 return Ok(bay);
             }
-            // Something broke it; what is in it is nobody's work.
-            repo.worktree_remove(&bay.dir)?;
+            // Something broke it, or it came here with a copied or moved repository and belongs to that place;
+            // what is in it is nobody's work.
+            if let Err(GitError::NotALinkedWorktree(_)) = repo.worktree_remove(&bay.dir) {
+                std::fs::remove_dir_all(&bay.dir)?;
+            }
+            repo.worktree_prune()?;
         }
+        fault::point("bay:before-add");
         repo.worktree_add_detached(&bay.dir, commit)?;
+        fault::point("bay:added");
         return Ok(bay);
     }
     Err(NoBay::Io(io::Error::other("all of them are in use")))

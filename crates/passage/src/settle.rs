@@ -8,14 +8,17 @@ use crate::event::{Event, Show};
 use crate::journal::Intent;
 use crate::live::{self, Owner};
 use crate::site::{Site, remote};
-use crate::{fault, files};
+use crate::{fault, files, locked, pool};
 use client::Stay;
 use git::{GitError, Oid, PushEnd, Repo, Trunk, TrunkError};
 use kernel::Id;
 use landing::Outcome;
 use serde_json::json;
-use std::fs::OpenOptions;
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What became of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +50,9 @@ pub fn fence(trunk: &Trunk, intent: &Intent) -> Result<Fate, TrunkError> {
             return read(&trunk.repo, seen.trunk.as_ref(), &landing);
         }
         let void = void_of(&trunk.repo, intent, &begun)?;
-        match trunk.create_or_move(&trunk.epoch_ref(), &void, Some(&begun))? {
+        let voided = trunk.create_or_move(&trunk.epoch_ref(), &void, Some(&begun))?;
+        fault::point("fence:moved");
+        match voided {
             PushEnd::Accepted => {}
             PushEnd::Refused { text: said } | PushEnd::NoAnswer { text: said } => text = said,
         }
@@ -84,8 +89,33 @@ pub struct Report {
     pub unknown: Vec<(Intent, String)>,
     /// Paths of the trunk's worktree that a person must look at.
     pub left: Vec<String>,
+    /// Locks of killed gits that keep some of the unknown ones from being settled.
+    pub locks: Vec<PathBuf>,
     /// Intents that cannot be read.
     pub broken: Vec<String>,
+}
+
+/// How long one who settles waits for another.
+const SETTLERS_WAIT: Duration = Duration::from_secs(2);
+
+/// One settles at a time, and who waited finds nothing left to do. That only saves work: each step holds
+/// against another who settles the same, so one that was stopped is not waited for.
+fn settlers_turn(state: &Path) -> Option<File> {
+    let open = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(state.join("settle.lock"));
+    let file = open.ok()?;
+    let until = Instant::now() + SETTLERS_WAIT;
+    while file.try_lock().is_err() {
+        if Instant::now() >= until {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Some(file)
 }
 
 /// Settles every open intent of this state whose owner is gone: fence, ask, complete the record.
@@ -97,14 +127,7 @@ pub fn settle(site: &Site, show: &dyn Show) -> Report {
     if intents.is_empty() {
         return report;
     }
-    // One settles at a time; who waited finds nothing left to do.
-    let _turn = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(site.state.join("settle.lock"))
-        .and_then(|file| file.lock().map(|()| file));
+    let _turn = settlers_turn(&site.state);
     for intent in intents {
         let Ok(ticket) = intent.ticket.parse::<Id>() else { continue };
         if journal.of_ticket(&ticket).is_none() {
@@ -114,45 +137,71 @@ pub fn settle(site: &Site, show: &dyn Show) -> Report {
             report.running.push(intent);
             continue;
         }
-        match settle_one(site, &ticket, &intent, &mut report.left) {
+        match settle_one(site, &ticket, &intent, &mut report) {
             Ok(fate) => {
                 show.show(&Event::Settled { branch: &intent.branch, landed: fate == Fate::Landed });
                 report.settled.push((intent, fate));
             }
-            Err(error) => report.unknown.push((intent, error.to_string())),
+            Err(text) => report.unknown.push((intent, text)),
         }
     }
     report
 }
 
-fn settle_one(site: &Site, ticket: &Id, intent: &Intent, left: &mut Vec<String>) -> Result<Fate, TrunkError> {
+fn settle_one(site: &Site, ticket: &Id, intent: &Intent, report: &mut Report) -> Result<Fate, String> {
     // The clone that pushed has the objects; where it is gone, ours must do.
     let repo = Repo::discover(&intent.repository).unwrap_or_else(|_| site.repo.clone());
     let trunk = Trunk::new(repo, remote(&intent.remote), intent.trunk.clone());
+    let mut held_up = |locks: Vec<PathBuf>| {
+        let text = format!("a killed git has left locks: {}", locked::removal(&locks));
+        report
+            .locks
+            .extend(locks.into_iter().filter(|lock| !report.locks.contains(lock)).collect::<Vec<_>>());
+        Err(text)
+    };
+    let locks = locked::refs(&trunk);
+    if !locks.is_empty() {
+        return held_up(locks);
+    }
     fault::point("settle:before-fence");
-    let fate = fence(&trunk, intent)?;
+    let fate = fence(&trunk, intent).map_err(|e| e.to_string())?;
     fault::point("settle:fenced");
-    left.extend(repair(&trunk, intent)?);
+    if site.journal().of_ticket(ticket).is_none() {
+        // Another has settled it meanwhile, and the next landing may be under way in the trunk's worktree.
+        return Ok(fate);
+    }
+    match repair(&trunk, intent).map_err(|e| e.to_string())? {
+        Repaired::Locked(lock) => return held_up(vec![lock]),
+        Repaired::Left(left) => report.left.extend(left),
+    }
     complete(site, &trunk.repo, ticket, intent, fate);
     Ok(fate)
 }
 
-/// Puts the trunk's own worktree right after a landing in place was cut off. Gives what a person must
-/// look at.
+/// What came of putting the trunk's own worktree right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repaired {
+    /// It is right, but for these paths, which a person must look at.
+    Left(Vec<String>),
+    /// Its index is locked: nothing could be done, and must be once that is over.
+    Locked(PathBuf),
+}
+
+/// Puts the trunk's own worktree right after a landing in place was cut off.
 ///
 /// # Errors
 /// Git failed.
-pub fn repair(trunk: &Trunk, intent: &Intent) -> Result<Vec<String>, GitError> {
+pub fn repair(trunk: &Trunk, intent: &Intent) -> Result<Repaired, GitError> {
     let old = match &intent.old_trunk {
         Some(old) => Oid::parse(old)?,
         None => trunk.repo.empty_tree()?,
     };
     let repair = trunk.repair_after_crash(&old, &Oid::parse(&intent.landing)?)?;
-    let mut left: Vec<String> = repair.left.iter().map(ToString::to_string).collect();
-    if let Some(lock) = repair.index_lock {
-        left.push(format!("{} (if no git runs there: rm that file, then land --settle)", lock.display()));
-    }
-    Ok(left)
+    let left: Vec<String> = repair.left.iter().map(ToString::to_string).collect();
+    Ok(match repair.index_lock {
+        Some(lock) if !left.is_empty() => Repaired::Locked(lock),
+        _ => Repaired::Left(left),
+    })
 }
 
 /// Completes the record of a push whose fate is known: leave, drop what kept its objects, close the intent.
@@ -167,6 +216,7 @@ pub fn complete(site: &Site, repo: &Repo, ticket: &Id, intent: &Intent, fate: Fa
     fault::point("settle:left");
     // What cannot be dropped now is dropped by the next settling: the intent is closed last.
     if repo.drop_keep(ticket.as_str()).is_ok() {
+        fault::point("settle:dropped");
         let _ = site.journal().close(intent, fate == Fate::Landed);
         live::sweep(&site.live_dir(), ticket);
     }
@@ -177,8 +227,18 @@ pub fn complete(site: &Site, repo: &Repo, ticket: &Id, intent: &Intent, fate: Fa
 /// not taken for dead.
 pub fn reap(site: &Site, show: &dyn Show) {
     let dir = site.live_dir();
-    let gone: Vec<Id> =
+    let mut gone: Vec<Id> =
         live::tickets(&dir).into_iter().filter(|t| live::owner(&dir, t) == Owner::Gone).collect();
+    if gone.is_empty() {
+        fault::point("reap:none-gone");
+        return;
+    }
+    let Ok(queue) = site.calls().list(None) else { return };
+    // Whose place was ended, and whose push cannot be settled yet, keeps nobody waiting.
+    gone.retain(|ticket| {
+        let stands = queue.tickets.iter().any(|t| t.ticket == ticket.as_str());
+        stands || site.journal().of_ticket(ticket).is_none()
+    });
     if gone.is_empty() {
         return;
     }
@@ -187,12 +247,12 @@ pub fn reap(site: &Site, show: &dyn Show) {
         let branch = &intent.branch;
         show.show(&Event::Note(&format!("an earlier push of {branch} cannot be settled yet: {text}")));
     }
-    let Ok(queue) = site.calls().list(None) else { return };
     for ticket in gone {
         let standing = queue.tickets.iter().find(|t| t.ticket == ticket.as_str());
         if let Some(view) = standing {
             let stay = Stay { ticket: ticket.clone(), entry: view.entry };
             if site.calls().leave(&stay, Outcome::Unknown.as_str(), None, None).is_ok() {
+                fault::point("reap:left");
                 let (label, branch) = (&view.label, &view.branch);
                 let text = format!("{label} with {branch} is gone without a word; its place was ended");
                 show.show(&Event::Note(&text));
@@ -203,25 +263,43 @@ pub fn reap(site: &Site, show: &dyn Show) {
             live::sweep(&dir, &ticket);
         }
     }
-    // Temporary files of processes that died while they wrote.
-    sweep_temporaries(&site.state);
 }
 
-fn sweep_temporaries(state: &std::path::Path) {
-    for dir in ["live", "intents", "results"] {
-        let Ok(entries) = std::fs::read_dir(state.join(dir)) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let owner = name.strip_suffix(".new").unwrap_or(&name).rsplit('.').next().map(str::to_owned);
-            let temporary = name.ends_with(".new") || name.starts_with('.');
-            let gone = owner.and_then(|pid| pid.parse::<i32>().ok()).is_some_and(|pid| {
-                rustix::process::Pid::from_raw(pid)
-                    .is_some_and(|pid| rustix::process::test_kill_process(pid).is_err())
-            });
-            if temporary && gone {
-                let _ = files::drop(&entry.path());
-            }
+/// Removes what processes that died have left and nobody else will: files that they had not put into place,
+/// and refs that kept objects for passages which another clone with this state has ended.
+pub fn tidy(site: &Site) {
+    let folders = ["", "live", "intents", "results"].map(|dir| site.state.join(dir));
+    for dir in folders.iter().chain([&pool::folder(&site.repo)]) {
+        sweep_temporaries(dir);
+    }
+    // The refs are listed first: a passage has its lock before it keeps anything.
+    let kept = site.repo.kept().unwrap_or_default();
+    let tickets: BTreeSet<String> = kept.into_iter().map(|kept| kept.ticket).collect();
+    for name in tickets {
+        let Ok(ticket) = name.parse::<Id>() else { continue };
+        let nobodys = live::owner(&site.live_dir(), &ticket) == Owner::Unknown;
+        if nobodys && site.journal().of_ticket(&ticket).is_none() {
+            let _ = site.repo.drop_keep(&name);
+        }
+    }
+}
+
+/// Removes the temporary files of processes that died while they wrote.
+fn sweep_temporaries(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let owner = name.strip_suffix(".new").unwrap_or(&name).rsplit('.').next().map(str::to_owned);
+        let temporary = name.ends_with(".new") || name.starts_with('.');
+        let gone = owner.and_then(|pid| pid.parse::<i32>().ok()).is_some_and(|pid| {
+            rustix::process::Pid::from_raw(pid)
+                .is_some_and(|pid| rustix::process::test_kill_process(pid).is_err())
+        });
+        // Its owner may be a process that cannot be seen from here (another container's), and holds its lock then.
+        let free = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if temporary && gone && free() {
+            let _ = files::drop(&entry.path());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `init`: finds the trunk, writes the settings, makes the state, claims the trunk; and takes over a trunk
 //! whose state is lost.
 
-use crate::end::{End, exit, short};
+use crate::end::{End, exit, naming, short};
 use crate::epoch::{Epoch, State};
 use crate::event::{Event, Show};
 use crate::numbers;
@@ -184,7 +184,7 @@ fn find_trunk(repo: &Repo, init: &Init) -> Result<TrunkAt, End> {
         }
     };
     if remote != "." && !remotes.contains(&remote) {
-        let line = format!("there is no remote {}; see `git remote`, or give --remote .", short(&remote, 40));
+        let line = naming("there is no remote {}; see `git remote`, or give --remote .", [&remote]);
         return Err(End::new(exit::USAGE, "no_remote", line).next("git remote -v"));
     }
     let branch = match &init.trunk {
@@ -220,11 +220,14 @@ fn open_state(state: &Path, init: &Init, clock: &dyn Clock) -> Result<StateFile,
     } else {
         StateFile::create_or_open(state, &options, clock)
     };
-    match opened {
+    let opened = match opened {
         Err(OpenError::Copied) if init.take_over => StateFile::take_over(state, &options, clock),
         other => other,
-    }
-    .map_err(|e| unusable_state(&e))
+    };
+    // A file that stands keeps its spans unless they are named.
+    opened
+        .and_then(|file| file.set_policy(init.lease_ms, init.turn_ms, None).map(|()| file))
+        .map_err(|e| unusable_state(state, &e))
 }
 
 fn write(settings: &Settings, file: Option<&Path>, state: &Path) -> Result<(), End> {
@@ -232,10 +235,22 @@ fn write(settings: &Settings, file: Option<&Path>, state: &Path) -> Result<(), E
     files::put(&state.join("settings.toml"), text.as_bytes())
         .map_err(|e| End::internal(format!("the copy of the settings cannot be written: {e}")))?;
     if let Some(file) = file.filter(|file| !file.exists()) {
-        std::fs::write(file, &text)
+        create_whole(file, &text)
             .map_err(|e| End::internal(format!("{} cannot be written: {e}", settings::FILE)))?;
     }
     Ok(())
+}
+
+/// Creates a file that appears with all its text, so that another `init` never reads half of it. One that is
+/// there by now stays as it is.
+fn create_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    let temporary = file.with_extension(format!("toml.{}.new", std::process::id()));
+    std::fs::write(&temporary, text)?;
+    match std::fs::hard_link(&temporary, file) {
+        // Not every file system has links.
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => std::fs::rename(&temporary, file),
+        _ => std::fs::remove_file(&temporary),
+    }
 }
 
 /// Takes the trunk over: counters above what the remote and the trunk's files show, then the fence (which

@@ -1,6 +1,7 @@
 //! Where a command stands: the repository, its trunk, its settings, and the box that keeps them in order.
 
-use crate::end::{End, exit, short};
+use crate::end::{End, exit, naming, quoted, short};
+use crate::fault;
 use crate::journal::Journal;
 use crate::results::Results;
 use crate::settings::{self, BadSettings, Settings};
@@ -50,6 +51,12 @@ pub fn state_dir(repo: &Repo, named: Option<&Path>) -> PathBuf {
 /// There is none, or git is missing or too old.
 pub fn repository(cwd: &Path) -> Result<Repo, End> {
     Repo::discover(cwd).map_err(|e| match e {
+        GitError::NotARepository { text, .. } if text.contains("dubious ownership") => End::new(
+            exit::SETUP,
+            "repository_not_yours",
+            "git refuses this repository: it belongs to another user; the next lines say how to allow it",
+        )
+        .more(text),
         GitError::NotARepository { .. } => End::new(
             exit::USAGE,
             "no_repository",
@@ -82,7 +89,7 @@ impl Site {
         let state = state_dir(&repo, state);
         let settings = local_settings(&repo, &state)?;
         let file = StateFile::create_or_open(&state, &Options::default(), clock.as_ref())
-            .map_err(|e| unusable_state(&e))?;
+            .map_err(|e| unusable_state(&state, &e))?;
         Self::over(repo, state, settings, file, clock)
     }
 
@@ -99,7 +106,7 @@ impl Site {
     ) -> Result<Self, End> {
         let project = file.project().clone();
         let box_id = file.box_id().as_str().to_owned();
-        let local = Local::start(file, Arc::clone(&clock)).map_err(|e| unusable_state(&e))?;
+        let local = Local::start(file, Arc::clone(&clock)).map_err(|e| unusable_state(&state, &e))?;
         let remote = remote(&settings.trunk.remote);
         let trunk = Trunk::new(repo.clone(), remote, settings.trunk.branch.clone());
         Ok(Self { repo, state, settings, trunk, project, box_id, signals: Arc::new(local), clock })
@@ -166,7 +173,10 @@ impl Site {
         let nonce = Id::random();
         let message = format!("signalbox box\n\nbox: {}\nnonce: {}\n", self.box_id, nonce.as_str());
         let note = self.repo.note_commit(message.as_bytes(), stands).map_err(End::internal)?;
-        match self.trunk.create_or_move(&self.trunk.box_ref(), &note, stands).map_err(End::internal)? {
+        fault::point("box:before-claim");
+        let claimed = self.trunk.create_or_move(&self.trunk.box_ref(), &note, stands);
+        fault::point("box:claimed");
+        match claimed.map_err(|e| git_failed(&e))? {
             PushEnd::Accepted => Ok(()),
             PushEnd::Refused { text } => {
                 let now = self.trunk.peek().map_err(|e| self.unreadable(e))?;
@@ -194,6 +204,8 @@ impl Site {
         Ok(id.unwrap_or_default().to_str_lossy().into_owned())
     }
 
+    /// Which way out is right a person must know: a program that took over would shut the other clone out, so
+    /// there is no command to type.
     fn other_box(&self) -> End {
         let line = "this trunk is kept by another clone or an earlier state; share its state, or take over";
         End::new(exit::SETUP, "other_box", line)
@@ -205,7 +217,6 @@ impl Site {
                 "If that state is lost: signalbox init --take-over. It starts above the trunk's highest \
                    turn and numbers; the other clone is refused from then on.",
             )
-            .next("signalbox init --take-over")
     }
 
     /// The trunk could not be read.
@@ -219,14 +230,11 @@ impl Site {
     }
 
     fn unreachable(&self, text: &str) -> End {
-        let remote = short(&self.settings.trunk.remote, 40);
-        End::new(
-            exit::AGAIN,
-            "unreachable",
-            format!("the remote {remote} cannot be reached; nothing was sent. Try again when it is back"),
-        )
-        .more(text.to_owned())
-        .next(format!("git ls-remote {remote}"))
+        let remote = &self.settings.trunk.remote;
+        let line = "the remote {} cannot be reached; nothing was sent. Try again when it is back";
+        End::new(exit::AGAIN, "unreachable", naming(line, [remote]))
+            .more(text.to_owned())
+            .next(format!("git ls-remote {}", quoted(remote)))
     }
 
     /// What counts for check, strategy and lines: the trunk's own file; while it has none, what `init`
@@ -239,26 +247,32 @@ impl Site {
             Some(trunk) => self.repo.read_file(trunk, settings::FILE.as_bytes()).map_err(End::internal)?,
             None => None,
         };
-        let Some(text) = own else {
-            let copy = std::fs::read(self.state.join("settings.toml")).map_err(|_| not_set_up())?;
-            return Ok((Settings::parse(&copy).map_err(|e| bad_settings("init's copy", &e))?, false));
+        let its_own = own.is_some();
+        let (text, name) = match own {
+            Some(text) => (text, "the trunk's .signalbox.toml"),
+            None => {
+                let copy = std::fs::read(self.state.join("settings.toml")).map_err(|_| not_set_up())?;
+                (copy, "init's copy of the settings")
+            }
         };
-        let name = format!("the trunk's {}", settings::FILE);
-        let settings = Settings::parse(&text).map_err(|e| bad_settings(&name, &e))?;
+        let settings = Settings::parse(&text).map_err(|e| bad_settings(name, &e))?;
         if settings.trunk.branch != self.trunk.branch {
-            return Err(End::new(
-                exit::SETUP,
-                "other_trunk",
-                format!(
-                    "{} says that the trunk is {}, not {}; make both files agree",
-                    name,
-                    short(&settings.trunk.branch, 20),
-                    short(&self.trunk.branch, 20)
-                ),
-            ));
+            let line = format!("{name} names {{}} as the trunk, not {{}}; make both files agree");
+            let line = naming(&line, [&settings.trunk.branch, &self.trunk.branch]);
+            let end = End::new(exit::SETUP, "other_trunk", line);
+            return Err(if its_own { end } else { end.next("signalbox init") });
         }
-        Ok((settings, true))
+        Ok((settings, its_own))
     }
+}
+
+/// Git did not do what was asked. A mirror is a matter of set-up.
+#[must_use]
+pub(crate) fn git_failed(error: &GitError) -> End {
+    let GitError::Mirror { remote } = error else { return End::internal(error) };
+    let line = "the remote {} is a mirror, to which git pushes no single refs; unset remote.*.mirror";
+    let unset = quoted(&format!("remote.{remote}.mirror"));
+    End::new(exit::SETUP, "remote_mirror", naming(line, [remote])).next(format!("git config --unset {unset}"))
 }
 
 /// A remote as the settings write it.
@@ -297,7 +311,9 @@ fn bad_settings(file: &str, error: &BadSettings) -> End {
 
 /// A state that cannot be used.
 #[must_use]
-pub fn unusable_state(error: &OpenError) -> End {
+pub fn unusable_state(state: &Path, error: &OpenError) -> End {
+    // A full disk shows in more ways than one: the memory that processes share has no place either.
+    let error = if *error == OpenError::Io && full(state) { &OpenError::Full } else { error };
     let text = error.to_string();
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().to_owned();
@@ -315,4 +331,10 @@ pub fn unusable_state(error: &OpenError) -> End {
     end.more.extend(lines.map(str::to_owned));
     end.next = next.map(str::to_owned);
     end
+}
+
+/// Whether next to nothing can be written any more where that folder is.
+fn full(dir: &Path) -> bool {
+    const NEXT_TO_NOTHING: u64 = 64 << 10;
+    rustix::fs::statvfs(dir).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < NEXT_TO_NOTHING)
 }

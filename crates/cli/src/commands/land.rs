@@ -3,10 +3,10 @@
 use super::Context;
 use crate::args::Land;
 use crate::{screen, signals};
-use passage::end::{End, exit, short};
+use passage::end::{End, exit};
 use passage::land::{self, Options};
 use passage::settle::{self, Fate};
-use passage::{Interrupt, Show, Site};
+use passage::{Interrupt, Show, Site, locked};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +21,11 @@ pub(super) fn run(context: &Context, args: Land) -> Result<End, End> {
         None => land::enter::current_branch(&site)?,
     };
     let interrupt: Interrupt = signals::watch();
+    let label = args.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(|| context.label(&site));
     let options = Options {
-        label: args.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(|| label(&site)),
+        owner: args.owner.unwrap_or_else(|| label.clone()),
+        label,
+        wait_holds: args.wait_holds,
         branch,
         ticket: args.resume,
         dry_run: args.dry_run,
@@ -32,20 +35,16 @@ pub(super) fn run(context: &Context, args: Land) -> Result<End, End> {
     Ok(land::land(&site, Arc::clone(&show), &interrupt, options))
 }
 
-/// Who lands, where nobody says: the name that git knows, and the folder that the worktree is in.
-fn label(site: &Site) -> String {
-    let user = site.repo.identity(None).map_or_else(|_| "somebody".to_owned(), |us| us.author.name);
-    let top = site.repo.worktree().unwrap_or(site.repo.common_dir());
-    let folder = top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    short(&format!("{user} in {folder}"), 200)
-}
-
 fn settled(site: &Site, show: &dyn Show) -> End {
     let report = settle::settle(site, show);
     settle::reap(site, show);
+    settle::tidy(site);
     let landed = report.settled.iter().filter(|(_, fate)| *fate == Fate::Landed).count();
     let not = report.settled.len() - landed;
-    let end = if !report.unknown.is_empty() {
+    let end = if !report.locks.is_empty() {
+        let line = "what became of a push cannot be read while a killed git's lock is there; remove it";
+        End::new(exit::UNKNOWN, "outcome_unknown", line).next(locked::removal(&report.locks))
+    } else if !report.unknown.is_empty() {
         let line =
             "what became of a push cannot be read, since the remote does not answer; settle again later";
         End::new(exit::UNKNOWN, "outcome_unknown", line).next("signalbox land --settle")

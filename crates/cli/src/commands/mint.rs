@@ -3,7 +3,7 @@
 use super::Context;
 use crate::args;
 use crate::outcome::line;
-use passage::end::{End, exit, short};
+use passage::end::{End, exit, naming, quoted};
 use passage::numbers::{self, Floor};
 use std::io::ErrorKind;
 
@@ -32,9 +32,9 @@ pub(super) fn new(context: &Context, args: &args::New) -> Result<End, End> {
     let seen = site.read_trunk()?;
     let (settings, _) = site.trunk_settings(seen.trunk.as_ref())?;
     if settings.template(&args.line).is_none() {
-        let name = short(&args.line, 30);
-        let text = format!("the line {name} has no template on the trunk; mint a bare number instead");
-        return Err(End::new(exit::USAGE, "no_template", text).next(format!("signalbox mint {name}")));
+        let text = "the line {} has no template on the trunk; mint a bare number instead";
+        let end = End::new(exit::USAGE, "no_template", naming(text, [&args.line]));
+        return Err(end.next(format!("signalbox mint {}", quoted(&args.line))));
     }
     let block = numbers::mint(&site, &args.line, None, &Floor::default(), None)?;
     // The settings that the number was minted for name the file.
@@ -50,8 +50,8 @@ pub(super) fn new(context: &Context, args: &args::New) -> Result<End, End> {
         .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
     if let Err(error) = written {
         let why = if error.kind() == ErrorKind::AlreadyExists { "it exists already" } else { "see below" };
-        let text =
-            format!("{} cannot be created: {why}; the number {} is yours", short(&path, 40), block.first);
+        let text = format!("{{}} cannot be created: {why}; the number {} is yours", block.first);
+        let text = naming(&text, [&path]);
         return Err(End::new(exit::RULE, "file_exists", text).more(error.to_string()));
     }
     if !context.json {

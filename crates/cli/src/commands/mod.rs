@@ -1,6 +1,7 @@
 //! The commands.
 
 mod demo;
+mod hold;
 mod init;
 mod land;
 mod log;
@@ -9,6 +10,7 @@ mod queue;
 
 use crate::args::{Args, Command};
 use kernel::Clock;
+use passage::end::short;
 use passage::{End, Site};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,11 +27,22 @@ impl Context {
     fn site(&self) -> Result<Site, End> {
         Site::open(&self.cwd, self.state.as_deref(), Arc::clone(&self.clock))
     }
+
+    /// Who acts, where nobody says: `SIGNALBOX_LABEL`, else the name that git knows and the folder that the
+    /// worktree is in.
+    fn label(&self, site: &Site) -> String {
+        if let Some(label) = std::env::var("SIGNALBOX_LABEL").ok().filter(|label| !label.trim().is_empty()) {
+            return short(&label, 200);
+        }
+        let user = site.repo.identity(None).map_or_else(|_| "somebody".to_owned(), |us| us.author.name);
+        let top = site.repo.worktree().unwrap_or(site.repo.common_dir());
+        let folder = top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        short(&format!("{user} in {folder}"), 200)
+    }
 }
 
 /// Runs a command to its end.
 pub(crate) fn run(args: Args) -> End {
-    rustix::process::umask(rustix::fs::Mode::from_bits_retain(0o077));
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
         Err(_) => {
@@ -46,6 +59,8 @@ pub(crate) fn run(args: Args) -> End {
         Command::New(args) => mint::new(&context, &args),
         Command::Queue(args) => queue::run(&context, &args),
         Command::Log(args) => log::run(&context, &args),
+        Command::Hold(args) => hold::hold(&context, args.command),
+        Command::Freeze(args) => hold::freeze(&context, args.command),
         Command::Demo(args) => demo::run(&context, &args),
     };
     end.unwrap_or_else(|end| end)

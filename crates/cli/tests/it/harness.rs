@@ -129,6 +129,11 @@ impl Tree {
         tree
     }
 
+    /// The same repository, from a folder of it.
+    pub fn below(&self, folder: &str) -> Tree {
+        Tree { path: self.path.join(folder), env: self.env.clone() }
+    }
+
     /// A program, run here.
     #[expect(clippy::disallowed_methods, reason = "tests start programs")]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
@@ -215,9 +220,14 @@ impl Tree {
 
     /// Starts signalbox with `--json`, in a process group of its own.
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Running {
-        let mut command = self.signalbox(args);
-        command.arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut command = self.signalbox(&["--json"]);
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         Running::of(command.spawn().unwrap())
+    }
+
+    /// Starts a command that was put together elsewhere; both its outputs must be piped.
+    pub fn spawn(&self, mut command: Command) -> Running {
+        Running::of(command.process_group(0).spawn().unwrap())
     }
 
     /// The commits of a branch's first-parent line, the newest first.
@@ -380,8 +390,13 @@ impl Running {
     }
 
     /// Waits for its end. What was printed before is in the result.
-    pub fn end(mut self) -> Done {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn end(self) -> Done {
+        self.end_within(PATIENCE)
+    }
+
+    /// Waits for its end, which may take this long.
+    pub fn end_within(mut self, patience: Duration) -> Done {
+        let deadline = Instant::now() + patience;
         while self.next(deadline).is_some() {}
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

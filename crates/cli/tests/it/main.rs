@@ -9,8 +9,28 @@
 )]
 
 mod behaviour;
+mod behaviour_branches;
+mod behaviour_init;
+mod behaviour_merging;
+mod behaviour_names;
+mod behaviour_numbers;
+mod behaviour_queue;
+mod behaviour_settings;
+mod behaviour_signals;
 mod crash;
+mod crash_calls;
+mod crash_fence;
+mod crash_here;
+mod crash_turn;
+mod demo;
 mod harness;
+mod holds;
+mod house;
 mod landing;
+mod promises;
 mod refusals;
+mod refusals_clones;
+mod refusals_output;
+mod refusals_state;
 mod stress;
+mod words;

@@ -3,29 +3,40 @@
 use super::Passage;
 use super::enter::already_there;
 use crate::check::{self, Checked};
-use crate::end::{End, exit, quoted, short};
+use crate::end::{End, exit, land_command, naming, quoted, short};
 use crate::event::Event;
 use crate::fault;
+use crate::kept;
+use crate::locked;
 use crate::machine::Why;
-use kernel::Millis;
+use kernel::{Code, Millis};
 use landing::Outcome;
 use serde_json::{Map, Value, json};
 
 /// The largest report that the box takes, in bytes.
 const REPORT_MAX: usize = 2_048;
 
+/// The most files that a report names.
+const REPORT_FILES_MAX: usize = 20;
+
 impl Passage<'_> {
     pub(super) fn leave(mut self, outcome: Outcome, why: Why) -> End {
+        self.give_back(outcome);
+        self.finish(why)
+    }
+
+    /// Ends the stay, and with it the turn.
+    pub(super) fn give_back(&mut self, outcome: Outcome) {
         if let Some(turn) = &mut self.turn {
             turn.renewer.stop();
         }
         if let Some(stay) = &self.stay {
             let report = self.report(outcome);
             // A stay that has ended already keeps its row in the register.
-            let _ = self.site.calls().leave(stay, outcome.as_str(), Some(&report), None);
+            let left = self.site.calls().leave(stay, outcome.as_str(), Some(&report), None);
+            self.stands = left.is_err_and(|error| !error.is(Code::TicketGone));
         }
         fault::point("leave:left");
-        self.finish(why)
     }
 
     pub(super) fn finish(mut self, why: Why) -> End {
@@ -37,13 +48,18 @@ impl Passage<'_> {
     /// Removes what was made: the refs that kept objects, the intent, the lock. What is still open stays.
     fn tidy(self, why: Why) {
         if why == Why::StillWaiting {
+            if let Some(stay) = &self.stay {
+                kept::put(&self.site.state, stay, &self.options.branch, self.head.as_str());
+            }
             return self.live.forget();
         }
         if why != Why::Unknown {
             let dropped = self.site.repo.drop_keep(self.ticket.as_str());
+            fault::point("leave:dropped");
             if let Some(intent) = &self.intent {
                 fault::point("leave:before-close");
                 let closed = self.site.journal().close(intent, why == Why::Landed);
+                fault::point("leave:closed");
                 if dropped.is_err() || closed.is_err() {
                     let text =
                         "the record of this landing could not be completed; `signalbox land --settle` does";
@@ -51,7 +67,11 @@ impl Passage<'_> {
                 }
             }
         }
-        self.live.release();
+        if !self.stands {
+            self.live.release();
+        }
+        // Else the lock's file stays, and is free: it lets the next waiter end the place at once.
+        fault::point("leave:released");
     }
 
     fn report(&self, outcome: Outcome) -> Value {
@@ -64,7 +84,8 @@ impl Passage<'_> {
             report.insert("checkCode".into(), code.into());
         }
         if !self.files.is_empty() {
-            let mut files: Vec<String> = self.files.iter().map(|file| short(file, 120)).collect();
+            let first = self.files.iter().take(REPORT_FILES_MAX);
+            let mut files: Vec<String> = first.map(|file| short(file, 120)).collect();
             report.insert("files".into(), json!(files));
             while Value::Object(report.clone()).to_string().len() > REPORT_MAX && !files.is_empty() {
                 files.pop();
@@ -76,28 +97,25 @@ impl Passage<'_> {
 
     fn saying(&mut self, why: Why) -> End {
         let branch = self.branch(35);
-        let land = format!("signalbox land {}", quoted(&self.options.branch));
-        let trunk = short(&self.site.trunk_name(), 35);
+        let land = land_command(&self.options.branch, "");
+        let names = [self.options.branch.clone(), self.site.trunk_name()];
+        let [name, trunk] = [names[0].as_str(), names[1].as_str()];
         let given = self.end.take();
         let end = match why {
-            Why::Landed => self.landed(&branch, &trunk),
+            Why::Landed => self.landed(name, trunk),
             Why::Nothing => already_there(self.site, &self.options.branch),
             Why::DryRun => End::new(
                 exit::DONE,
                 "dry_run",
-                format!("{branch} would land on {trunk}: merged and checked, nothing pushed"),
+                naming("{} would land on {}: merged and checked, nothing pushed", [name, trunk]),
             )
             .next(land),
             Why::StillWaiting => {
-                let resume = format!(
-                    "signalbox land {} --resume {}",
-                    quoted(&self.options.branch),
-                    self.ticket.as_str()
-                );
+                let resume = land_command(name, &format!(" --resume {}", self.ticket.as_str()));
                 let line = format!("{branch} still waits; its place is kept until its lease ends");
                 End::new(exit::WAITING, "still_waiting", line).next(resume)
             }
-            Why::Red => self.red(&branch, &trunk),
+            Why::Red => self.red(name, trunk),
             Why::BranchMoved => End::new(
                 exit::MEND,
                 "branch_moved",
@@ -110,16 +128,14 @@ impl Passage<'_> {
                 format!("the turn of {branch} is lost: it was not heard of in time; land it again"),
             )
             .next(land),
-            Why::RemoteRefused => End::new(
-                exit::REFUSED,
-                "remote_refused",
-                format!("the remote refuses the push of {branch}; the next lines are its words"),
-            )
-            .more(self.said.clone()),
+            Why::RemoteRefused => locked::end(&locked::all(&self.site.trunk)).unwrap_or_else(|| {
+                let line = format!("the remote refuses the push of {branch}; the next lines are its words");
+                End::new(exit::REFUSED, "remote_refused", line).more(self.said.clone())
+            }),
             Why::Restless => End::new(
                 exit::AGAIN,
                 "trunk_restless",
-                format!("{trunk} was moved outside the queue again and again; nothing landed, try again"),
+                naming("{} was moved outside the queue again and again; nothing landed, try again", [trunk]),
             )
             .next(land),
             Why::Unknown => End::new(
@@ -139,7 +155,9 @@ impl Passage<'_> {
                 let line = format!("the remote cannot be reached; {branch} did not land, try again");
                 End::new(exit::AGAIN, "unreachable", line).more(self.said.clone())
             }),
-            Why::Conflict
+            Why::Held
+            | Why::Frozen
+            | Why::Conflict
             | Why::Duplicate
             | Why::TooLong
             | Why::OtherBox
@@ -161,7 +179,7 @@ impl Passage<'_> {
                 "other_box",
                 "another clone keeps this trunk; share its state (--state DIR), or take over",
             )
-            .next("signalbox init --take-over"),
+            .more("To take over, where that state is lost: signalbox init --take-over"),
             _ => End::internal(format!("the passage of {branch} met something that it has no answer to")),
         }
     }
@@ -182,7 +200,7 @@ impl Passage<'_> {
         let end = End::new(
             exit::DONE,
             "landed",
-            format!("{branch} landed on {trunk} as {short_commit} (turn {turn})"),
+            naming(&format!("{{}} landed on {{}} as {short_commit} (turn {turn})"), [branch, trunk]),
         );
         match commit {
             Some(commit) => end.fact("commit", commit.as_str()),
@@ -197,9 +215,17 @@ impl Passage<'_> {
         let log = self.site.state.join("logs").join(format!("{}.log", self.ticket.as_str()));
         let fault = self.fault();
         let line = match fault {
-            Some("trunk") => format!("the check fails ({code}), on {trunk} alone too; mend the trunk first"),
-            Some(_) => format!("the check of {branch} fails ({code}), {trunk} alone passes; mend the branch"),
-            None => format!("the check of {branch} with {trunk} fails ({code}); mend the branch"),
+            Some("trunk") => {
+                naming(&format!("the check fails ({code}), on {{}} alone too; mend the trunk first"), [trunk])
+            }
+            Some(_) => naming(
+                &format!("the check of {{}} fails ({code}), {{}} alone passes; mend the branch"),
+                [branch, trunk],
+            ),
+            None => naming(
+                &format!("the check of {{}} with {{}} fails ({code}); mend the branch"),
+                [branch, trunk],
+            ),
         };
         let log = log.display().to_string();
         End::new(exit::RED, "check_red", line)
@@ -214,7 +240,8 @@ impl Passage<'_> {
         let landing = self.landing.as_ref()?;
         let trunk = landing.old.as_ref()?;
         let tree = self.site.repo.tree_of(trunk).ok()?;
-        self.show.show(&Event::Step("checking the trunk alone, to see whose fault it is"));
+        self.show.show(&Event::Step("checking the trunk alone"));
+        self.show.show(&Event::Note("next the trunk alone, to see whose fault it is"));
         let subject = check::Subject {
             commit: trunk,
             tree: &tree,
@@ -228,6 +255,15 @@ impl Passage<'_> {
             Ok(Checked::Red(_)) => Some("trunk"),
             _ => None,
         }
+    }
+}
+
+/// A span in minutes and seconds.
+pub(super) fn span(ms: Millis) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        _ => format!("{}:{:02}", seconds / 60, seconds % 60),
     }
 }
 

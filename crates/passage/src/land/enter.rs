@@ -1,10 +1,13 @@
 //! Steps 1 and 2: what must hold before entering, and the wait.
 
 use super::{Options, Passage};
-use crate::end::{End, exit, quoted, short};
+use crate::end::{End, exit, naming, quoted, short};
 use crate::event::{Event, Show};
+use crate::fault;
 use crate::interrupt::Interrupt;
+use crate::kept;
 use crate::live::Live;
+use crate::locked;
 use crate::machine::Saw;
 use crate::renew;
 use crate::settings::Settings;
@@ -13,6 +16,7 @@ use crate::site::Site;
 use client::{CallError, Enter, Stay, TicketView, Typed};
 use git::{GitError, Head, Obstacle, ObstacleKind, Oid, Operation, Remote};
 use kernel::{Code, Id, Millis};
+use landing::Outcome;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -32,13 +36,26 @@ impl<'a> Passage<'a> {
         interrupt: Interrupt,
         options: Options,
     ) -> Result<Self, End> {
+        if let Some(end) = locked::end(&locked::refs(&site.trunk)) {
+            return Err(end);
+        }
         let report = settle::settle(site, show.as_ref());
+        if let Some(end) = locked::end(&report.locks) {
+            return Err(end);
+        }
         if !report.left.is_empty() {
             return Err(left_behind(&report.left));
         }
         settle::reap(site, show.as_ref());
-        let head = pin(site, &options.branch)?;
-        let ticket = options.ticket.clone().unwrap_or_else(Id::random);
+        settle::tidy(site);
+        let head = pin(site, show.as_ref(), &options.branch)?;
+        let ticket = match &options.ticket {
+            Some(ticket) => {
+                kept::forget(&site.state, ticket);
+                ticket.clone()
+            }
+            None => kept::take(site, &options.branch, head.as_str()).unwrap_or_else(Id::random),
+        };
         let live = Live::take(&site.live_dir(), &ticket).map_err(|e| match e.kind() {
             std::io::ErrorKind::WouldBlock => {
                 End::new(exit::RULE, "ticket_in_use", "another process has this ticket; let it finish")
@@ -54,6 +71,7 @@ impl<'a> Passage<'a> {
             ticket,
             live,
             stay: None,
+            stands: false,
             turn: None,
             epoch: None,
             seen: None,
@@ -64,6 +82,7 @@ impl<'a> Passage<'a> {
             files: Vec::new(),
             end: None,
             said: String::new(),
+            hold: None,
         })
     }
 
@@ -75,7 +94,9 @@ impl<'a> Passage<'a> {
             label: self.options.label.clone(),
             step: Some("waiting".to_owned()),
         };
-        let view = match self.site.calls().enter(&enter, None) {
+        let entered = self.site.calls().enter(&enter, None);
+        fault::point("enter:answered");
+        let view = match entered {
             Ok(view) => view,
             Err(error) => {
                 self.end = Some(crate::refused::end(&error, None));
@@ -99,6 +120,14 @@ impl<'a> Passage<'a> {
     }
 
     fn tell(&self, view: &TicketView) {
+        if let Some(freeze) = &view.blocked {
+            let admits = match freeze.admissions.as_slice() {
+                [] => "nothing".to_owned(),
+                admissions => admissions.join(", "),
+            };
+            let issues = freeze.issues.join(", ");
+            self.show.show(&Event::Note(&format!("waiting: frozen by {issues}, which admits {admits}")));
+        }
         let Some(holder) = view.ahead.first() else { return };
         self.show.show(&Event::Waiting {
             position: u64::try_from(view.position).unwrap_or(0),
@@ -133,6 +162,35 @@ impl<'a> Passage<'a> {
                     return Saw::Unreachable;
                 }
             }
+        }
+    }
+
+    /// Leaves, so that nobody starves, and waits until the hold that is in the way has ended. A lapse of the
+    /// hold is noticed by the clock, a close by the queue's change mark.
+    pub(super) fn await_hold(&mut self) -> Saw {
+        self.give_back(Outcome::Held);
+        self.turn = None;
+        self.epoch = None;
+        self.landing = None;
+        let Some((name, owner)) = self.hold.take() else { return Saw::HoldEnded };
+        self.show.show(&Event::Note(&format!("waiting for the hold {name} of {owner} to end")));
+        let mut told = false;
+        loop {
+            match self.site.calls().holds() {
+                Ok(view) if !view.holds.iter().any(|h| h.name == name && h.owner == owner) => {
+                    return Saw::HoldEnded;
+                }
+                Ok(_) => told = false,
+                Err(error) if told => {
+                    self.end = Some(crate::refused::end(&error, None));
+                    return Saw::Unreachable;
+                }
+                Err(_) => told = true,
+            }
+            if self.interrupt.signal().is_some() {
+                return Saw::Interrupted;
+            }
+            std::thread::sleep(REAP_EVERY);
         }
     }
 
@@ -173,7 +231,7 @@ enum Waited {
 }
 
 /// Pins the commit that lands, and refuses what must not enter.
-fn pin(site: &Site, branch: &str) -> Result<Oid, End> {
+fn pin(site: &Site, show: &dyn Show, branch: &str) -> Result<Oid, End> {
     let repo = &site.repo;
     if repo.is_shallow().map_err(End::internal)? {
         let end = End::new(
@@ -187,7 +245,7 @@ fn pin(site: &Site, branch: &str) -> Result<Oid, End> {
         return Err(End::new(
             exit::USAGE,
             "trunk_itself",
-            format!("{} is the trunk itself; land a branch: git switch -c NAME", short(branch, 40)),
+            naming("{} is the trunk itself; land a branch: git switch -c NAME", [branch]),
         ));
     }
     if !landing::branch::is_branch(branch) {
@@ -196,13 +254,15 @@ fn pin(site: &Site, branch: &str) -> Result<Oid, End> {
     }
     let head = repo.resolve(&format!("refs/heads/{branch}")).map_err(End::internal)?;
     let Some(head) = head else {
-        let name = short(branch, 40);
-        let line = format!("there is no branch {name} here, or it has no commit; see `git branch`");
+        let line = naming("there is no branch {} here, or it has no commit; see `git branch`", [branch]);
         return Err(End::new(exit::USAGE, "no_branch", line));
     };
     clean(site, branch)?;
     let seen = site.read_trunk()?;
-    let (settings, _) = site.trunk_settings(seen.trunk.as_ref())?;
+    let (settings, its_own) = site.trunk_settings(seen.trunk.as_ref())?;
+    if !its_own {
+        show.show(&Event::Note("the trunk has no .signalbox.toml yet; what `init` wrote here counts"));
+    }
     if let Some(end) = unchecked(&settings) {
         return Err(end);
     }
@@ -222,23 +282,24 @@ fn pin(site: &Site, branch: &str) -> Result<Oid, End> {
 
 /// The trunk has it all already.
 pub(super) fn already_there(site: &Site, branch: &str) -> End {
-    let line =
-        format!("{} is already in {}; nothing to land", short(branch, 35), short(&site.trunk_name(), 35));
+    let line = naming("{} is already in {}; nothing to land", [branch, &site.trunk_name()]);
     End::new(exit::DONE, "already_in_trunk", line)
 }
 
 /// The branch's own worktree must have nothing that would be left out of the landing.
 fn clean(site: &Site, branch: &str) -> Result<(), End> {
     let Some(worktree) = site.repo.worktree() else { return Ok(()) };
-    if site.repo.head(worktree).map_err(End::internal)? != Head::Branch(branch.to_owned()) {
-        return Ok(());
+    match site.repo.head(worktree) {
+        Ok(Head::Branch(here)) if here == branch => {}
+        // One whose name is no UTF-8 is not this one.
+        Ok(_) | Err(GitError::Unreadable { .. }) => return Ok(()),
+        Err(error) => return Err(End::internal(error)),
     }
     let changed = site.repo.tracked_changes(worktree).map_err(End::internal)?;
     if changed.is_empty() {
         return Ok(());
     }
-    let line =
-        format!("{} has changes that are not committed; commit or stash them, then land", short(branch, 35));
+    let line = naming("{} has changes that are not committed; commit or stash them, then land", [branch]);
     let mut end = End::new(exit::USAGE, "dirty", line).next("git commit -a");
     for path in changed.iter().take(10) {
         end = end.more(format!("  {}", short(&path.to_string(), 90)));
@@ -261,7 +322,7 @@ pub(super) fn unchecked(settings: &Settings) -> Option<End> {
 /// What a landing in place would run into.
 pub(super) fn in_the_way(obstacles: &[Obstacle]) -> Option<End> {
     let first = obstacles.first()?;
-    let at = short(&first.worktree.display().to_string(), 28);
+    let at = short(&first.worktree.display().to_string(), 21);
     let cd = format!("cd {}", quoted(&first.worktree.display().to_string()));
     let (code, line, next) = match first.kind {
         ObstacleKind::SecondWorktree => (

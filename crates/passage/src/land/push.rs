@@ -1,14 +1,14 @@
 //! Steps 7 and 8: the push under the fence, its intent, and what became of it.
 
 use super::Passage;
-use crate::end::End;
+use crate::end::{End, exit};
 use crate::epoch::{Epoch, State};
 use crate::fault;
 use crate::journal::Intent;
 use crate::land::enter::in_the_way;
 use crate::machine::Saw;
 use crate::merging::Landing;
-use crate::settle::{self, Fate};
+use crate::settle::{self, Fate, Repaired};
 use git::{GitError, Oid, PushEnd, Remote, TrunkError};
 use kernel::Id;
 use std::time::Duration;
@@ -31,7 +31,11 @@ impl Passage<'_> {
 
     fn try_push(&mut self, landing: &Landing, begun: &Oid) -> Result<Saw, GitError> {
         let site = self.site;
-        if site.trunk.remote == Remote::Here {
+        // Where the trunk has moved, the transaction refuses, and what is in the way is looked for after the next
+        // merge: what the trunk has now is not in the way.
+        let stands = site.trunk.remote == Remote::Here
+            && site.repo.resolve(&site.trunk.trunk_ref())?.as_ref() == landing.old.as_ref();
+        if stands {
             let obstacles = site.trunk.obstacles(landing.old.as_ref(), Some(&landing.commit))?;
             if let Some(end) = in_the_way(&obstacles) {
                 self.end = Some(end);
@@ -41,8 +45,9 @@ impl Passage<'_> {
         let Some(intent) = self.intend(landing, begun)? else { return Ok(Saw::Gone) };
         let landed = Oid::parse(&intent.landed)?;
         if let Err(error) = site.journal().open(&intent) {
-            self.end =
-                Some(End::internal(format!("the intent cannot be written, so nothing was pushed: {error}")));
+            let line =
+                "the state folder cannot be written, so nothing was pushed; mend that, then land again";
+            self.end = Some(End::new(exit::AGAIN, "state_unwritable", line).more(error.to_string()));
             return Ok(Saw::Broken);
         }
         self.intent = Some(intent);
@@ -76,6 +81,7 @@ impl Passage<'_> {
         let message = epoch.message(Id::random().as_str());
         let landed = site.repo.note_commit(message.as_bytes(), Some(begun))?;
         site.repo.keep(self.ticket.as_str(), "landed", &landed)?;
+        fault::point("push:kept");
         Ok(Some(Intent {
             ticket: self.ticket.as_str().to_owned(),
             entry: stay.entry,
@@ -133,10 +139,14 @@ impl Passage<'_> {
         self.step("fencing the push");
         let Some(intent) = self.intent.clone() else { return Saw::Broken };
         match settle::fence(&self.site.trunk, &intent) {
-            Ok(fate) => {
-                self.put_right(&intent);
-                if fate == Fate::Landed { Saw::Landed } else { Saw::NotLanded }
+            Ok(fate) if self.put_right(&intent) => {
+                if fate == Fate::Landed {
+                    Saw::Landed
+                } else {
+                    Saw::NotLanded
+                }
             }
+            Ok(_) => Saw::Unreachable,
             Err(error) => {
                 self.said = error.to_string();
                 Saw::Unreachable
@@ -144,15 +154,27 @@ impl Passage<'_> {
         }
     }
 
-    fn put_right(&mut self, intent: &Intent) {
+    /// Whether the trunk's own worktree is right, but for what was named.
+    fn put_right(&mut self, intent: &Intent) -> bool {
         if self.site.trunk.remote != Remote::Here {
-            return;
+            return true;
         }
-        if let Ok(left) = settle::repair(&self.site.trunk, intent)
-            && !left.is_empty()
-        {
-            let text = format!("files of the trunk's worktree were left as they are: {}", left.join(", "));
-            self.show.show(&crate::event::Event::Warning(&text));
+        match settle::repair(&self.site.trunk, intent) {
+            Ok(Repaired::Left(left)) if left.is_empty() => true,
+            Ok(Repaired::Left(left)) => {
+                let text =
+                    format!("files of the trunk's worktree were left as they are: {}", left.join(", "));
+                self.show.show(&crate::event::Event::Warning(&text));
+                true
+            }
+            Ok(Repaired::Locked(lock)) => {
+                self.said = format!("the index is locked: {}", lock.display());
+                false
+            }
+            Err(error) => {
+                self.said = error.to_string();
+                false
+            }
         }
     }
 }

@@ -178,11 +178,16 @@ impl Project {
                 let lapsed = at - seen.touched >= lease || at - seen.entered >= age;
                 !seen.ended && !lapsed && seen.turn.is_none()
             };
-            let passed_over: Vec<_> = self.stays.range(..entry).filter(|(_, seen)| lives(seen)).collect();
+            let before = self.stays.range_mut(..entry).map(|(_, seen)| seen);
+            let passed_over: Vec<_> = before.filter(|seen| lives(seen)).collect();
             assert!(
                 self.frozen || passed_over.len() <= self.robbed,
                 "{passed_over:?} were before {entry} when its turn began"
             );
+            if !self.frozen {
+                // A lift took their turns, so this beginning has ended them.
+                passed_over.into_iter().for_each(|seen| seen.ended = true);
+            }
             self.robbed = 0;
             self.frozen &= !self.thawed;
         }

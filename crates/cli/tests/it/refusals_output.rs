@@ -1,0 +1,402 @@
+//! What people and programs read, word for word.
+
+use crate::harness::World;
+use crate::words::{columns, plain, seen, well_formed};
+use insta::assert_snapshot;
+
+#[test]
+fn the_help_fits_a_screen_and_has_an_example() {
+    let world = World::new();
+    let nowhere = world.tree(world.path("home"));
+    let commands: &[&[&str]] =
+        &[&[], &["init"], &["land"], &["mint"], &["new"], &["queue"], &["log"], &["demo"]];
+    for command in commands {
+        let args: Vec<&str> = command.iter().copied().chain(["--help"]).collect();
+        let (exit, stdout, stderr) = nowhere.people(&args);
+        assert_eq!((exit, stderr.as_str()), (0, ""));
+        assert!(stdout.contains("Example:\n  signalbox"), "{command:?} {stdout}");
+        assert!(stdout.lines().all(|line| columns(line) <= 100), "{stdout}");
+        let most = if command.is_empty() { 24 } else { 40 };
+        assert!(stdout.lines().count() <= most, "{command:?} {stdout}");
+        assert!(!stdout.contains('\x1b'), "no colours in a pipe");
+        let (_, short, _) = nowhere.people(&command.iter().copied().chain(["-h"]).collect::<Vec<_>>());
+        assert_eq!(short, stdout, "there is one help");
+    }
+    let version = nowhere.people(&["--version"]).1;
+    assert_eq!(version, format!("signalbox {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_help_of_every_command_reads_so() {
+    let world = World::new();
+    let nowhere = world.tree(world.path("home"));
+    let help = |command: &str| {
+        let args: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        nowhere.people(&args).1
+    };
+    assert_snapshot!(help(""), @r"
+    Lands branches on one trunk, exactly once and one at a time
+
+    Usage: signalbox [OPTIONS] <COMMAND>
+
+    Commands:
+      init    Set this repository up
+      land    Land a branch: wait for the turn, merge, check, push, leave
+      mint    Print a fresh number, or a block of them
+      new     Mint a number and create the line's file for it
+      queue   Show who has the turn and who waits
+      log     Show what landed, what did not and why, and how long each part took
+      hold    Keep other landings off some files for a while
+      freeze  Let only some branches land while a hotfix stands
+      demo    Show what goes wrong with a lock file, and that it does not here
+
+    Options:
+          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+      -V, --version      Print version
+
+    Example:
+      signalbox init --check 'make test'     once
+      signalbox land                         on a branch with commits
+    ");
+    assert_snapshot!(help("init"), @r#"
+    Set this repository up
+
+    Usage: signalbox init [OPTIONS]
+
+    Options:
+          --check <COMMAND>         The command that must pass before a branch lands
+          --state <DIR>             The state's folder (default: in the git directory) [env:
+                                    SIGNALBOX_STATE=]
+          --json                    Print one JSON object per line, the last one the outcome
+          --no-check                Check nothing, and say so
+          --trunk <BRANCH>          The trunk's branch (default: found out)
+          --remote <NAME>           The trunk's remote, or "." for this repository itself (default:
+                                    found out)
+          --strategy <STRATEGY>     How a branch becomes commits of the trunk [possible values: merge,
+                                    squash]
+          --line <NAME[=TEMPLATE]>  A number line: NAME, or NAME=TEMPLATE (may be repeated)
+          --lease-ms <N>            How long a silent ticket lives in this box, in milliseconds
+          --turn-ms <N>             How long a turn may last in this box, in milliseconds
+          --take-over               Keep this trunk from here on: its earlier state is lost, or was
+                                    another clone's
+          --moved                   The state's folder was moved here; it is no copy
+      -h, --help                    Print help
+
+    Example:
+      signalbox init --check 'cargo test' --line 'adr=docs/adr/{number:04}-{slug}.md'
+    "#);
+    assert_snapshot!(help("land"), @r"
+    Land a branch: wait for the turn, merge, check, push, leave
+
+    Usage: signalbox land [OPTIONS] [BRANCH]
+
+    Arguments:
+      [BRANCH]  The branch (default: the one that is checked out here)
+
+    Options:
+          --dry-run          Merge and check, but push nothing
+          --state <DIR>      The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --json             Print one JSON object per line, the last one the outcome
+          --wait <DURATION>  Wait at most this long for the turn (90s, 5m, 1h)
+          --no-wait          Do not wait: take a place, print the ticket
+          --resume <TICKET>  Go on with a ticket that was taken before
+          --label <TEXT>     Who lands, as others see it (default: you and this folder) [env:
+                             SIGNALBOX_LABEL=]
+          --owner <TEXT>     Whom it acts for: holds of this owner are no obstacle (default: the label)
+          --wait-holds       Wait for a hold that is in the way, outside the queue
+          --no-reenter       A lost turn ends the command instead of being waited for again
+          --settle           Only find out what became of pushes that were cut off
+      -h, --help             Print help
+
+    Example:
+      signalbox land            land the branch that is checked out here
+      signalbox land --json     the same for a program: on a non-zero exit do what `do` says
+    ");
+    assert_snapshot!(help("mint"), @r"
+    Print a fresh number, or a block of them
+
+    Usage: signalbox mint [OPTIONS] <LINE>
+
+    Arguments:
+      <LINE>  The number line
+
+    Options:
+          --count <N>          How many numbers, one after the other
+          --state <DIR>        The state's folder (default: in the git directory) [env:
+                               SIGNALBOX_STATE=]
+          --floor <N>          Start above this number
+          --json               Print one JSON object per line, the last one the outcome
+          --floor-from <GLOB>  Start above the highest number in the names of the trunk's files
+          --request <ID>       Repeat an earlier mint whose answer was lost: the same id gets the same
+                               numbers
+      -h, --help               Print help
+
+    Example:
+      signalbox mint adr --floor-from 'docs/adr/*.md'
+    ");
+    assert_snapshot!(help("new"), @r"
+    Mint a number and create the line's file for it
+
+    Usage: signalbox new [OPTIONS] <LINE> <TITLE>
+
+    Arguments:
+      <LINE>   The number line; it needs a template
+      <TITLE>  The title, from which the file's name is made
+
+    Options:
+          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox new adr 'Use SQLite, not files'
+    ");
+    assert_snapshot!(help("queue"), @r"
+    Show who has the turn and who waits
+
+    Usage: signalbox queue [OPTIONS]
+
+    Options:
+          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+      -w, --watch        Go on showing it as it changes
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox queue --watch
+    ");
+    assert_snapshot!(help("log"), @r"
+    Show what landed, what did not and why, and how long each part took
+
+    Usage: signalbox log [OPTIONS]
+
+    Options:
+      -n, --count <N>    How many entries (at most 20 are kept at hand) [default: 20]
+          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox log -n 5
+    ");
+    assert_snapshot!(help("demo"), @r"
+    Show what goes wrong with a lock file, and that it does not here
+
+    Usage: signalbox demo [OPTIONS]
+
+    Options:
+          --keep         Leave the repositories there to look at
+          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox demo
+    ");
+}
+
+#[test]
+fn setting_up_landing_and_the_log_read_so() {
+    let world = World::with_clock();
+    let repo = world.repo("r");
+    assert_snapshot!(seen(&world, &repo, &["land"]), @r"
+    exit 3
+    -- standard output
+    -- standard error
+    signalbox: this repository is not set up for signalbox; run `signalbox init --check COMMAND`
+      next: signalbox init
+    ");
+    assert_snapshot!(seen(&world, &repo, &["init"]), @r"
+    exit 2
+    -- standard output
+    -- standard error
+    signalbox: say what must pass before a branch lands: --check COMMAND, or --no-check out loud
+      next: signalbox init --check 'make test'
+    ");
+    assert_snapshot!(seen(&world, &repo, &["init", "--check", "cat README; ! test -e bad"]), @r"
+    exit 0
+    -- standard output
+    ready: branches land on main; go to one and run: signalbox land
+      check: cat README; ! test -e bad
+      settings: [world]/r/.signalbox.toml (commit it when you like; until the trunk has it, a copy in the state counts)
+      next: signalbox land
+    -- standard error
+    ");
+    assert_snapshot!(seen(&world, &repo, &["queue"]), @r"
+    exit 0
+    -- standard output
+    nobody is in the queue of main
+    -- standard error
+    ");
+    assert_snapshot!(seen(&world, &repo, &["log"]), @r"
+    exit 0
+    -- standard output
+    nothing has ended yet: no branch landed, none was refused
+    -- standard error
+    ");
+    repo.branch("feature");
+    assert_snapshot!(seen(&world, &repo, &["land", "feature", "--dry-run"]), @r"
+    exit 0
+    -- standard output
+    feature would land on main: merged and checked, nothing pushed
+      next: signalbox land feature
+    -- standard error
+    note     the trunk has no .signalbox.toml yet; what `init` wrote here counts
+    turn     1, after 0.0 s
+    check    cat README; ! test -e bad
+    hello
+             passed in 0.0 s
+    ");
+    assert_snapshot!(seen(&world, &repo, &["land", "feature"]), @r"
+    exit 0
+    -- standard output
+    feature landed on main as [commit] (turn 2)
+    -- standard error
+    note     the trunk has no .signalbox.toml yet; what `init` wrote here counts
+    turn     2, after 0.0 s
+    check    this very tree has passed before
+    ");
+    assert_snapshot!(seen(&world, &repo, &["land", "feature"]), @r"
+    exit 0
+    -- standard output
+    feature is already in main; nothing to land
+    -- standard error
+    ");
+    repo.git(&["switch", "-q", "-c", "worse"]);
+    repo.commit("bad", "", "bad");
+    assert_snapshot!(seen(&world, &repo, &["land"]), @r"
+    exit 10
+    -- standard output
+    -- standard error
+    turn     3, after 0.0 s
+    check    cat README; ! test -e bad
+    hello
+             failed with code 1 after 0.0 s
+    note     next the trunk alone, to see whose fault it is
+    check    this very tree has passed before
+    signalbox: the check of worse fails (code 1), main alone passes; mend the branch
+      Its output: [world]/r/.git/signalbox/logs/[id].log
+      next: less [world]/r/.git/signalbox/logs/[id].log
+    ");
+    assert_snapshot!(seen(&world, &repo, &["log"]), @r"
+    exit 0
+    -- standard output
+    2027-01-15 08:00:00  failed    worse                            the check ended with 1, waited 0.0 s, check 0.0 s
+    2027-01-15 08:00:00  landed    feature                          as [commit], waited 0.0 s, check 0.0 s, push 0.0 s
+    2027-01-15 08:00:00  withdrawn feature                          waited 0.0 s, check 0.0 s
+    -- standard error
+    ");
+}
+
+#[test]
+fn a_conflict_and_a_duplicate_number_read_so() {
+    let world = World::with_clock();
+    let remote = world.bare("remote.git");
+    let clone = world.clone_of(&remote, "clone");
+    clone.ok(&["init", "--no-check", "--line", "adr=adr/{number:04}-{slug}.md"]);
+    for (branch, content) in [("ours", "ours\n"), ("theirs", "theirs\n")] {
+        clone.git(&["switch", "-q", "-c", branch, "origin/main"]);
+        clone.write("README", content);
+        clone.commit(&format!("adr/0001-{branch}.md"), "", &format!("say {branch}"));
+    }
+    clone.git(&["switch", "-q", "main"]);
+    clone.ok(&["land", "ours"]);
+    assert_snapshot!(seen(&world, &clone, &["land", "theirs"]), @r"
+    exit 12
+    -- standard output
+    -- standard error
+    turn     2, after 0.0 s
+    signalbox: conflict in README; merge the trunk into the branch, then land again
+      README: changed by [commit] Merge branch 'ours' into main
+      CONFLICT (content): Merge conflict in README
+      On the branch:
+        git switch theirs
+        git fetch origin main && git merge FETCH_HEAD
+        (mend the files, then: git commit -a)
+        signalbox land theirs
+      next: git fetch origin main && git merge FETCH_HEAD
+    ");
+    clone.git(&["switch", "-q", "-c", "twin", "theirs"]);
+    clone.git(&["checkout", "-q", "origin/main~1", "--", "README"]);
+    clone.git(&["commit", "-q", "-m", "no quarrel"]);
+    assert_snapshot!(seen(&world, &clone, &["land", "twin"]), @r"
+    exit 12
+    -- standard output
+    -- standard error
+    turn     3, after 0.0 s
+    signalbox: adr 1 is used by two files; give adr/0001-theirs.md a fresh one
+      adr/0001-theirs.md: from twin
+      adr/0001-ours.md: in the trunk since [commit] Merge branch 'ours' into main
+      Mint a number, rename the file on the branch, commit, and land again.
+      next: signalbox mint adr
+    ");
+    assert_snapshot!(seen(&world, &clone, &["new", "adr", "A third way"]), @r"
+    exit 0
+    -- standard output
+    adr/0002-a-third-way.md
+    -- standard error
+    ");
+}
+
+#[test]
+fn a_second_clone_and_one_who_does_not_wait_read_so() {
+    let world = World::with_clock();
+    let remote = world.bare("remote.git");
+    let (first, second) = (world.clone_of(&remote, "first"), world.clone_of(&remote, "second"));
+    let gate = world.gate("gate");
+    first.ok(&["init", "--check", &gate.command()]);
+    assert_snapshot!(seen(&world, &second, &["init", "--no-check"]), @r"
+    exit 3
+    -- standard output
+    -- standard error
+    signalbox: this trunk is kept by another clone or an earlier state; share its state, or take over
+      Numbers and turns come from one state. To use the other clone's: --state DIR (or SIGNALBOX_STATE), where DIR is the folder `signalbox` in that clone's git directory.
+      If that state is lost: signalbox init --take-over. It starts above the trunk's highest turn and numbers; the other clone is refused from then on.
+    ");
+    first.branch("one");
+    first.branch("two");
+    let mut land = first.start(&["land", "one", "--label", "Ann"]);
+    land.until("the check is known to others", |event| event["event"] == "check");
+    crate::harness::eventually("the check is known to others", || {
+        first.people(&["queue"]).1.contains("checking")
+    });
+    assert_snapshot!(seen(&world, &first, &["land", "two", "--no-wait", "--label", "Bo"]), @r"
+    exit 22
+    -- standard output
+    -- standard error
+    note     the trunk has no .signalbox.toml yet; what `init` wrote here counts
+    waiting  next in line; Ann has the turn with one (checking)
+    signalbox: two still waits; its place is kept until its lease ends
+      next: signalbox land two --resume [id]
+    ");
+    gate.open();
+    assert_eq!(land.end().code(), "landed");
+}
+
+#[test]
+fn a_landing_reads_so_for_programs() {
+    let world = World::with_clock();
+    let repo = world.repo("r");
+    repo.ok(&["init", "--check", "true"]);
+    repo.branch("feature");
+    let done = repo.ok(&["land", "feature"]);
+    well_formed(&done);
+    let mut events = done.events.clone();
+    // How long the parts took is no matter of words.
+    events.last_mut().unwrap().as_object_mut().unwrap().remove("phases");
+    let lines: Vec<String> = events.iter().map(ToString::to_string).collect();
+    assert_snapshot!(plain(&world, &lines.join("\n")), @r#"
+    {"event":"note","text":"the trunk has no .signalbox.toml yet; what `init` wrote here counts"}
+    {"event":"entered","ticket":"[id]","position":0}
+    {"event":"turn","turnNo":1,"waitedMs":0}
+    {"event":"step","step":"taking the fence"}
+    {"event":"step","step":"merging"}
+    {"event":"step","step":"checking"}
+    {"event":"check","command":"true","log":"[world]/r/.git/signalbox/logs/[id].log"}
+    {"event":"checked","code":0,"tookMs":0}
+    {"event":"step","step":"pushing"}
+    {"event":"end","exit":0,"code":"landed","detail":"feature landed on main as [commit] (turn 1)","do":null,"commit":"[commit]","branch":"feature","head":"[commit]","ticket":"[id]","turnNo":1}
+    "#);
+}
