@@ -9,12 +9,14 @@ use crate::trunk::Remote;
 use crate::{GitError, Trunk};
 
 /// How long a lock must stay the same to be shown. Git holds a ref lock for milliseconds.
-const WATCH: Duration = Duration::from_millis(300);
+const WATCH: Duration = Duration::from_secs(2);
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Trunk {
-    /// The locks in place on the refs of this trunk that stay for a third of a second: probably left by a git
-    /// that was killed, and then in everybody's way until they are removed. Takes that third only if there is a
-    /// lock. None for a remote trunk, whose locks are not here.
+    /// The locks in place on the refs of this trunk that stay for two seconds: probably left by a git that was
+    /// killed, and then in everybody's way until they are removed. Takes that time only while there is a lock.
+    /// None for a remote trunk, whose locks are not here.
     ///
     /// # Errors
     /// If git fails.
@@ -32,12 +34,14 @@ impl Trunk {
             );
         }
         let stamp = |path: &PathBuf| fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
-        let before: Vec<_> =
+        let mut standing: Vec<_> =
             candidates.into_iter().filter_map(|path| stamp(&path).map(|at| (path, at))).collect();
-        if before.is_empty() {
-            return Ok(Vec::new());
+        let mut watched = Duration::ZERO;
+        while !standing.is_empty() && watched < WATCH {
+            sleep(LOOK);
+            watched += LOOK;
+            standing.retain(|(path, at)| stamp(path) == Some(*at));
         }
-        sleep(WATCH);
-        Ok(before.into_iter().filter(|(path, at)| stamp(path) == Some(*at)).map(|(path, _)| path).collect())
+        Ok(standing.into_iter().map(|(path, _)| path).collect())
     }
 }

@@ -102,6 +102,12 @@ pub fn owner(dir: &Path, ticket: &Id) -> Owner {
     }
 }
 
+/// Whether any passage that has a lock file here lives.
+#[must_use]
+pub fn any_lives(dir: &Path) -> bool {
+    tickets(dir).iter().any(|ticket| owner(dir, ticket) == Owner::Lives)
+}
+
 /// Removes the lock file of a ticket that has ended.
 pub fn sweep(dir: &Path, ticket: &Id) {
     let _ = files::drop(&path(dir, ticket));

@@ -6,7 +6,7 @@ use crate::event::{Event, Show};
 use crate::fault;
 use crate::interrupt::Interrupt;
 use crate::kept;
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::locked;
 use crate::machine::Saw;
 use crate::renew;
@@ -36,7 +36,10 @@ impl<'a> Passage<'a> {
         interrupt: Interrupt,
         options: Options,
     ) -> Result<Self, End> {
-        if let Some(end) = locked::end(&locked::refs(&site.trunk)) {
+        // While another passage lives the lock may be its own: then the queue decides who touches the refs.
+        if !live::any_lives(&site.live_dir())
+            && let Some(end) = locked::end(&locked::refs(&site.trunk))
+        {
             return Err(end);
         }
         let report = settle::settle(site, show.as_ref());
