@@ -4,6 +4,11 @@ use passage::Interrupt;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A signal that comes this soon after the first is the same request: a terminal and a parent process may
+/// both have passed it on.
+const SAME: Duration = Duration::from_millis(100);
 
 /// Watches for signals from now on.
 pub(crate) fn watch() -> Interrupt {
@@ -12,7 +17,12 @@ pub(crate) fn watch() -> Interrupt {
     // Where no handler can be set a signal ends the process, which is safe too.
     if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) {
         std::thread::spawn(move || {
+            let mut asked: Option<Instant> = None;
             for signal in &mut signals {
+                if asked.get_or_insert_with(Instant::now).elapsed() < SAME {
+                    cell.store(signal, Ordering::Relaxed);
+                    continue;
+                }
                 if cell.swap(signal, Ordering::Relaxed) != 0 {
                     // The second one: at once, as if there were no handler, and with the check.
                     guarded.kill_guarded();

@@ -2,6 +2,7 @@
 //! terminal, and the command to type.
 
 use serde_json::{Map, Value};
+use unicode_width::UnicodeWidthChar;
 
 /// The exit codes: one table for all commands.
 pub mod exit {
@@ -116,18 +117,14 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// How many columns a terminal gives to a text. What East Asian scripts and pictures take is two.
+/// How many columns a terminal gives to a text.
 #[must_use]
 pub fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }
 
 fn wide(c: char) -> usize {
-    match u32::from(c) {
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
-        0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x2_0000..=0x3_ffff => 2,
-        _ => 1,
-    }
+    c.width().unwrap_or(1)
 }
 
 /// The beginning of a text (or of its characters backwards) that takes at most so many columns.

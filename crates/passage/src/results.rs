@@ -14,6 +14,9 @@ pub enum Verdict {
     Red,
 }
 
+/// How many results are kept.
+const KEPT_MAX: usize = 10_000;
+
 /// The remembered results of a state folder.
 #[derive(Debug, Clone)]
 pub struct Results {
@@ -44,6 +47,24 @@ impl Results {
             Verdict::Red => b"red\n",
         };
         let _ = files::put(&self.dir.join(key), text);
+        self.prune();
+    }
+
+    /// Forgets the older half where there are many.
+    fn prune(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.dir) else { return };
+        let mut old: Vec<_> = entries
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
+            })
+            .collect();
+        if old.len() > KEPT_MAX {
+            old.sort();
+            for (_, path) in &old[..KEPT_MAX / 2] {
+                let _ = files::drop(path);
+            }
+        }
     }
 }
 

@@ -118,7 +118,7 @@ fn wanted(repo: &Repo, state: &Path, init: &Init, ask: Ask<'_>) -> Result<(Setti
     }
     if written.is_some() && standing.as_ref() != Some(&settings) {
         let line = format!("{} says otherwise already; change it there, then run init again", settings::FILE);
-        return Err(End::new(exit::USAGE, "settings_stand", line));
+        return Err(End::new(exit::USAGE, "settings_stand", line).next("signalbox init"));
     }
     // What was just put together must read back, whoever typed it.
     let text = settings.render().and_then(|text| Settings::parse(text.as_bytes()));

@@ -90,6 +90,8 @@ impl<'a> Passage<'a> {
     }
 
     pub(super) fn enter(&mut self) -> Saw {
+        // What is reported is this stay's.
+        self.phases.clear();
         let enter = Enter {
             ticket: self.ticket.clone(),
             branch: self.options.branch.clone(),
