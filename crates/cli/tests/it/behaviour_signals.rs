@@ -83,7 +83,7 @@ fn a_second_ctrl_c_ends_at_once_and_takes_a_stubborn_check_with_it() {
     let pid = pid_in(&pid);
     land.signal(Signal::INT);
     eventually("the check is asked to stop", || asked.exists());
-    land.signal(Signal::INT);
+    land.insist(Signal::INT);
     let done = land.end();
     assert_eq!(done.status.signal(), Some(2), "{}", done.all());
     eventually("the check is gone", || !lives(pid));
@@ -144,9 +144,9 @@ fn ctrl_c_during_a_push_that_is_refused_says_that_nothing_landed() {
 #[test]
 fn a_second_ctrl_c_during_the_push_ends_at_once_and_the_next_landing_settles_it() {
     let world = World::new();
-    let (clone, land) = at_the_push(&world, "exit 0");
+    let (clone, mut land) = at_the_push(&world, "exit 0");
     land.signal(Signal::INT);
-    land.signal(Signal::TERM);
+    land.insist(Signal::TERM);
     let done = land.end();
     assert!(done.status.signal().is_some(), "{}", done.all());
     world.gate("gate").open();

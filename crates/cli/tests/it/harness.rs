@@ -380,6 +380,16 @@ impl Running {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
+    /// Sends a signal again and again until the process ends: a repeat that comes too soon counts as the first.
+    pub fn insist(&mut self, signal: rustix::process::Signal) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "it does not end");
+            self.signal(signal);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);
     }
