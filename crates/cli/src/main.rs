@@ -9,7 +9,7 @@ mod times;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use passage::end::{End, exit, naming};
+use passage::end::{End, exit, naming, quoted};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,8 +17,14 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return mistyped(&error),
     };
-    let json = args.json;
-    let end = commands::run(args);
+    let (json, state) = (args.json, args.state.clone());
+    let mut end = commands::run(args);
+    // The command to type must mean the same state.
+    if let (Some(state), Some(rest)) =
+        (state, end.next.as_ref().and_then(|next| next.strip_prefix("signalbox ")))
+    {
+        end.next = Some(format!("signalbox --state {} {rest}", quoted(&state.display().to_string())));
+    }
     outcome::print(&end, json);
     ExitCode::from(end.exit)
 }

@@ -25,6 +25,7 @@ mod refs;
 mod repair;
 mod repo;
 mod run;
+mod settle;
 mod trees;
 mod trunk;
 mod worktrees;

@@ -27,8 +27,10 @@ pub struct Obstacle {
 pub enum ObstacleKind {
     /// Besides another worktree, this one has the trunk checked out, too.
     SecondWorktree,
-    /// The worktree has the trunk checked out and is locked, but its directory is not there (a disk that is not
-    /// mounted).
+    /// The worktree has the trunk checked out, but its files cannot be reached: it is locked and its directory is
+    /// not there (a disk that is not mounted), or it is the main worktree and git does not know where that is (its
+    /// `.git` leads to a directory elsewhere). In the second case [`Obstacle::worktree`] is what git takes for it,
+    /// and a [`crate::Repo`] that was discovered in the main worktree itself has no such obstacle.
     Missing,
     /// An operation on the trunk is under way.
     Operation(Operation),
@@ -67,13 +69,13 @@ impl Trunk {
         if self.remote != Remote::Here {
             return Ok(found);
         }
-        let trunk = self.trunk_ref();
+        let trunk = self.repo.target_of(&self.trunk_ref())?;
         let mut first = true;
         for worktree in self.repo.worktrees()? {
             let has_trunk = worktree.branch.as_ref() == Some(&trunk);
             let mut add = |kind, paths| found.push(Obstacle { kind, worktree: worktree.path.clone(), paths });
             let Some(git_dir) = &worktree.git_dir else {
-                if has_trunk && worktree.locked {
+                if has_trunk && (worktree.locked || worktree.main) {
                     add(ObstacleKind::Missing, Vec::new());
                 }
                 continue;

@@ -1,5 +1,7 @@
 //! Trees: what is in them, and how two of them differ.
 
+use std::path::Path;
+
 use bstr::{BString, ByteSlice};
 
 use crate::repo::{fields, oid_line};
@@ -62,13 +64,14 @@ impl Repo {
     pub fn changed_paths(&self, from: &Oid, to: &Oid) -> Result<Vec<Change>, GitError> {
         let call = self.content().args(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev"]);
         let call = call.args(["--ignore-submodules=none", "--end-of-options", from.as_str(), to.as_str()]);
-        let out = call.stdout()?;
-        let mut changes = Vec::new();
-        let mut parts = fields(&out);
-        while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
-            changes.push(change(head, path)?);
-        }
-        Ok(changes)
+        changes(&call.stdout()?)
+    }
+
+    /// The paths at which the index of a worktree differs from a commit or tree, like [`Repo::changed_paths`].
+    pub(crate) fn staged(&self, worktree: &Path, treeish: &Oid) -> Result<Vec<Change>, GitError> {
+        let call = self.user(worktree).args(["diff-index", "--cached", "-r", "-z", "--raw", "--no-renames"]);
+        let call = call.args(["--no-abbrev", "--ignore-submodules=none", "--end-of-options"]);
+        changes(&call.arg(treeish.as_str()).stdout()?)
     }
 
     /// The paths of all files, links and submodules of a commit or tree, in git's order.
@@ -115,6 +118,15 @@ impl Repo {
             _ => Err(GitError::unreadable("ls-tree", "an entry")),
         }
     }
+}
+
+fn changes(raw: &[u8]) -> Result<Vec<Change>, GitError> {
+    let mut changes = Vec::new();
+    let mut parts = fields(raw);
+    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+        changes.push(change(head, path)?);
+    }
+    Ok(changes)
 }
 
 /// `:100644 100644 <old> <new> M`

@@ -23,6 +23,9 @@ pub struct Worktree {
     pub branch: Option<RefName>,
     /// Whether it is locked against pruning.
     pub locked: bool,
+    /// Whether it is the main worktree. Its path is wrong, and `git_dir` none, where its `.git` leads to a
+    /// directory elsewhere that does not say where the worktree is, unless the repository was found from there.
+    pub main: bool,
 }
 
 impl Repo {
@@ -39,7 +42,15 @@ impl Repo {
             if key == b"worktree" {
                 let path =
                     value.to_path().map_err(|_| GitError::unreadable("worktree", "path"))?.to_path_buf();
-                worktrees.push(Worktree { path, git_dir: None, head: None, branch: None, locked: false });
+                let main = worktrees.is_empty();
+                worktrees.push(Worktree {
+                    path,
+                    git_dir: None,
+                    head: None,
+                    branch: None,
+                    locked: false,
+                    main,
+                });
             }
             let Some(last) = worktrees.last_mut() else { continue };
             match key {
@@ -63,8 +74,11 @@ impl Repo {
     }
 
     /// Git lists the main worktree as the directory above `.git`, which is wrong for a submodule and for a
-    /// separate git directory; those say where it is in `core.worktree`.
+    /// separate git directory; some of those say where it is in `core.worktree`.
     fn main_worktree(&self, listed: &Path) -> Result<PathBuf, GitError> {
+        if let Some(top) = self.worktree().filter(|_| same(self.git_dir(), self.common_dir())) {
+            return Ok(top.to_path_buf());
+        }
         if git_dir_of(listed).is_some() {
             return Ok(listed.to_path_buf());
         }
@@ -76,6 +90,13 @@ impl Repo {
             }
             None => Ok(listed.to_path_buf()),
         }
+    }
+
+    /// The ref that a ref stands for in the end: itself unless it is a symbolic one.
+    pub(crate) fn target_of(&self, refname: &str) -> Result<RefName, GitError> {
+        let out = self.content().args(["symbolic-ref", "-q", "--end-of-options", refname]).run()?;
+        let target = out.stdout.trim_ascii().to_str_lossy();
+        Ok(if out.success() { target.into_owned() } else { refname.to_owned() })
     }
 
     /// Makes a worktree at a path that does not exist yet, with a commit checked out and no branch. The user's
@@ -164,9 +185,6 @@ impl Repo {
 
     /// Whether a git directory belongs to this repository, and not to another that took a worktree's place.
     fn owns(&self, git_dir: &Path) -> bool {
-        let same = |a: &Path, b: &Path| {
-            fs::canonicalize(a).ok().is_some_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
-        };
         same(git_dir, self.common_dir()) || self.is_record(git_dir)
     }
 
@@ -175,6 +193,10 @@ impl Repo {
         let above = fs::canonicalize(git_dir).ok().and_then(|dir| dir.parent().map(Path::to_path_buf));
         records.is_some() && records == above
     }
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    fs::canonicalize(a).ok().is_some_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
 }
 
 /// The git directory of the worktree at a path, if that is the top of one.

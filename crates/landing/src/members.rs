@@ -376,7 +376,7 @@ fn is_admission(text: &str) -> bool {
     is_branch(text) || text.rsplit_once('@').is_some_and(|(branch, head)| is_branch(branch) && is_head(head))
 }
 
-fn is_head(text: &str) -> bool {
+pub(crate) fn is_head(text: &str) -> bool {
     (text.len() == 40 || text.len() == 64)
         && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }

@@ -95,10 +95,7 @@ impl Freeze {
     /// Whether it admits a branch with that head.
     #[must_use]
     pub fn admits(&self, branch: &str, head: &str) -> bool {
-        self.admissions.iter().any(|admission| {
-            admission == branch
-                || admission.strip_suffix(head).and_then(|rest| rest.strip_suffix('@')) == Some(branch)
-        })
+        admits(&self.admissions, branch, head)
     }
 }
 
@@ -202,6 +199,16 @@ pub enum Past {
     Json(Vec<u8>),
     /// A mint's: the last number of its block. The rest of the body follows from the call.
     Line(i64),
+}
+
+/// Whether a freeze's admissions let that commit of that branch through. One of the form `branch@<head>` is
+/// that commit alone, also where a branch has such a name.
+#[must_use]
+pub fn admits(admissions: &[String], branch: &str, head: &str) -> bool {
+    admissions.iter().any(|admission| match admission.rsplit_once('@') {
+        Some((of, pinned)) if crate::members::is_head(pinned) => of == branch && pinned == head,
+        _ => admission == branch,
+    })
 }
 
 /// One thing that changes.

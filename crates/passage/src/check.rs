@@ -199,6 +199,7 @@ fn log_path(state: &Path, ticket: &Id, in_turn: bool) -> std::io::Result<PathBuf
     let mut old: Vec<(std::time::SystemTime, PathBuf)> = std::fs::read_dir(&dir)?
         .filter_map(|entry| {
             let entry = entry.ok()?;
+            entry.file_name().to_str().filter(|name| files::is_log(name))?;
             Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
         })
         .collect();
@@ -207,7 +208,7 @@ fn log_path(state: &Path, ticket: &Id, in_turn: bool) -> std::io::Result<PathBuf
     for (_, path) in old.into_iter().take(surplus) {
         let _ = files::drop(&path);
     }
-    Ok(dir.join(format!("{}{}.log", ticket.as_str(), if in_turn { "" } else { "-trunk" })))
+    Ok(dir.join(files::log_name(ticket, in_turn)))
 }
 
 fn create(path: &Path) -> std::io::Result<File> {

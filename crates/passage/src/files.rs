@@ -1,6 +1,8 @@
-//! Small durable files of the state folder.
+//! Small durable files of the state folder, and the names of our own making: a folder may hold a person's
+//! files too, and nothing but ours is ever removed from it.
 
 use crate::fault;
+use kernel::Id;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -42,5 +44,128 @@ pub(crate) fn drop(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),
+    }
+}
+
+/// Removes the temporary files in `dir` that processes left which died while they wrote, and nothing else.
+pub(crate) fn sweep(dir: &Path, of: Temporaries) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let writer = entry.file_name().to_str().and_then(|name| of.writer(name));
+        let gone = writer.is_some_and(|pid| rustix::process::test_kill_process(pid).is_err());
+        // Its writer may be a process that cannot be seen from here (another container's), and holds its lock then.
+        let free = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if gone && free() {
+            let _ = drop(&entry.path());
+        }
+    }
+}
+
+/// What temporary files a folder has of us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Temporaries {
+    /// `NAME.PID.new`: of [`put`] of that one file.
+    Named(&'static str),
+    /// `<uuid>.PID.new`: of [`put`] of a file by ticket or request.
+    ById,
+    /// `<64 hexadecimal digits>.PID.new`: of [`put`] of a result.
+    ByKey,
+    /// `<number>.PID.new`: of [`put`] of a note about a check's worktree.
+    ByNumber,
+    /// `.<uuid>.PID`: a ticket's lock that is not in its place yet.
+    Locks,
+}
+
+impl Temporaries {
+    /// Who wrote the temporary file of that name, if it is one of these.
+    fn writer(self, name: &str) -> Option<rustix::process::Pid> {
+        let (stem, pid) = match self {
+            Self::Locks => name.strip_prefix('.')?.rsplit_once('.')?,
+            _ => name.strip_suffix(".new")?.rsplit_once('.')?,
+        };
+        let ours = match self {
+            Self::Named(name) => stem == name,
+            Self::ById | Self::Locks => is_id(stem),
+            Self::ByKey => stem.len() == 64 && stem.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')),
+            Self::ByNumber => plain_number(stem).is_some(),
+        };
+        plain_number(pid).filter(|_| ours).and_then(rustix::process::Pid::from_raw)
+    }
+}
+
+/// The temporaries of the state folder itself and of each folder in it.
+pub(crate) const STATE_TEMPORARIES: [(&str, Temporaries); 6] = [
+    ("", Temporaries::Named("settings")),
+    ("intents", Temporaries::ById),
+    ("live", Temporaries::Locks),
+    ("kept", Temporaries::ById),
+    ("mints", Temporaries::ById),
+    ("results", Temporaries::ByKey),
+];
+
+/// A number as it is printed: no sign, no leading zero.
+fn plain_number(text: &str) -> Option<i32> {
+    text.parse().ok().filter(|n: &i32| *n >= 0 && n.to_string() == text)
+}
+
+/// Whether a name is a ticket's or a request's id.
+pub(crate) fn is_id(name: &str) -> bool {
+    name.parse::<Id>().is_ok()
+}
+
+/// Whether a name in `logs/` is a check's log, as [`log_name`] makes it.
+pub(crate) fn is_log(name: &str) -> bool {
+    name.strip_suffix(".log").is_some_and(|stem| is_id(stem.strip_suffix("-trunk").unwrap_or(stem)))
+}
+
+/// The name of a check's log: of the branch in its turn, or of the trunk alone.
+pub(crate) fn log_name(ticket: &Id, in_turn: bool) -> String {
+    format!("{}{}.log", ticket.as_str(), if in_turn { "" } else { "-trunk" })
+}
+
+/// Whether a name directly in a state folder is one that we give.
+pub(crate) fn in_state(name: &str) -> bool {
+    const FILES: [&str; 3] = ["state.bell", "settings.toml", "settle.lock"];
+    const FOLDERS: [&str; 7] = ["intents", "live", "kept", "logs", "results", "mints", "checks"];
+    // The database has files beside it, and a person may have set a damaged one aside under such a name.
+    name.starts_with("state.db")
+        || FILES.contains(&name)
+        || FOLDERS.contains(&name)
+        || Temporaries::Named("settings").writer(name).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_our_own_making_are_temporaries() {
+        let id = Id::random();
+        let (id, key) = (id.as_str(), "0af".repeat(21) + "0");
+        let yes = [
+            (Temporaries::Named("settings"), "settings.12.new".to_owned()),
+            (Temporaries::Named(".signalbox.toml"), ".signalbox.toml.12.new".to_owned()),
+            (Temporaries::ById, format!("{id}.12.new")),
+            (Temporaries::ByKey, format!("{key}.12.new")),
+            (Temporaries::ByNumber, "0.12.new".to_owned()),
+            (Temporaries::Locks, format!(".{id}.12")),
+        ];
+        let of_ours = ["settings.toml", "12.new", "settings.x.new", "settings.+1.new", "settings.0.new"];
+        let foreign = ["notes.12.new", ".notes.12", ".12", "a.settings.12.new", "0.012.new", ""];
+        for (kind, _) in &yes {
+            for (other, name) in &yes {
+                assert_eq!(kind.writer(name).is_some(), kind == other, "{kind:?} {name}");
+            }
+            for name in of_ours.iter().chain(&foreign) {
+                assert_eq!(kind.writer(name), None, "{kind:?} {name}");
+            }
+            for name in [id.to_owned(), format!("{id}.json"), format!("{id}.lock"), key.clone()] {
+                assert_eq!(kind.writer(&name), None, "{kind:?} {name}");
+            }
+        }
+        let ticket: Id = id.parse().unwrap();
+        assert!(is_log(&log_name(&ticket, true)) && is_log(&log_name(&ticket, false)));
+        assert!(!is_log("build.log") && !is_log("-trunk.log") && !is_log(id));
+        assert!(in_state("state.db-wal") && in_state("settings.12.new") && !in_state("notes"));
     }
 }

@@ -32,10 +32,7 @@ pub fn held<'a>(
 /// Whether a freeze keeps that commit of that branch out.
 #[must_use]
 pub fn keeps_out(freeze: &FreezeView, branch: &str, head: &str) -> bool {
-    !freeze.admissions.iter().any(|admission| {
-        admission == branch
-            || admission.strip_suffix(head).and_then(|rest| rest.strip_suffix('@')) == Some(branch)
-    })
+    !landing::slice::admits(&freeze.admissions, branch, head)
 }
 
 /// What is said of a hold. `left` is how long it lasts, for people.

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     entry: i64,
+    /// The repository whose branch it is: clones that share a state have branches of the same name.
+    repository: String,
     branch: String,
     head: String,
 }
@@ -19,11 +21,16 @@ fn dir(state: &Path) -> PathBuf {
     state.join("kept")
 }
 
+fn repository(site: &Site) -> String {
+    site.repo.common_dir().to_string_lossy().into_owned()
+}
+
 /// Notes a place. That it cannot be noted costs only the convenience.
-pub(crate) fn put(state: &Path, stay: &Stay, branch: &str, head: &str) {
-    let kept = Kept { entry: stay.entry, branch: branch.to_owned(), head: head.to_owned() };
+pub(crate) fn put(site: &Site, stay: &Stay, branch: &str, head: &str) {
+    let (branch, head, repository) = (branch.to_owned(), head.to_owned(), repository(site));
+    let kept = Kept { entry: stay.entry, repository, branch, head };
     if let Ok(text) = serde_json::to_vec(&kept) {
-        let _ = files::put(&dir(state).join(format!("{}.json", stay.ticket.as_str())), &text);
+        let _ = files::put(&dir(&site.state).join(format!("{}.json", stay.ticket.as_str())), &text);
     }
 }
 
@@ -39,7 +46,10 @@ pub(crate) fn take(site: &Site, branch: &str, head: &str) -> Option<Id> {
             std::fs::read(entry.path()).ok().and_then(|text| serde_json::from_slice::<Kept>(&text).ok());
         let (Some(ticket), Some(kept)) = (ticket, kept) else { continue };
         // Who removes the note has the place: another passage may look at this moment.
-        if kept.branch != branch || std::fs::remove_file(entry.path()).is_err() {
+        if kept.repository != repository(site)
+            || kept.branch != branch
+            || std::fs::remove_file(entry.path()).is_err()
+        {
             continue;
         }
         if kept.head == head && found.is_none() {

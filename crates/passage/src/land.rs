@@ -24,7 +24,7 @@ use git::{GitError, Oid, PushEnd, Seen, TrunkError};
 use kernel::{Code, Id, Millis};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a ref that was refused is left alone before it is tried again.
 const A_MOMENT: Duration = Duration::from_millis(100);
@@ -76,6 +76,8 @@ pub struct Passage<'a> {
     said: String,
     /// The hold that is in the way: its name and owner.
     hold: Option<(String, String)>,
+    /// When its caller wants to wait no longer, for the turn or for a hold.
+    deadline: Option<Instant>,
 }
 
 struct Turn {
@@ -336,6 +338,9 @@ impl Passage<'_> {
             Ok(seen) => seen,
             Err(end) => return self.refused_read(end),
         };
+        if seen.trunk.is_none() && self.had_a_trunk(&seen) {
+            return self.refused_read(enter::trunk_gone(self.site));
+        }
         let trunk = seen.trunk.clone();
         self.seen = Some(seen);
         let settings = match self.site.trunk_settings(trunk.as_ref()) {
@@ -361,6 +366,22 @@ impl Passage<'_> {
             }
             Err(error) => self.broken(error),
         }
+    }
+
+    /// Whether the fence remembers a trunk: then one that is missing was deleted or renamed, and the next
+    /// branch must not become a new one.
+    fn had_a_trunk(&self, seen: &Seen) -> bool {
+        let mut at = seen.epoch.clone();
+        // Ours names what was read; the one before it names what stood.
+        for _ in 0..3 {
+            let Some(commit) = at else { return false };
+            let Ok(message) = self.site.repo.message_of(&commit) else { return false };
+            if Epoch::parse(&message.to_string()).is_some_and(|epoch| epoch.trunk != "none") {
+                return true;
+            }
+            at = self.site.repo.parents_of(&commit).ok().and_then(|parents| parents.into_iter().next());
+        }
+        false
     }
 
     fn numbers(&mut self) -> Saw {

@@ -8,7 +8,7 @@ use crate::{fault, files};
 use kernel::Id;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The lock of a ticket of this process.
@@ -44,16 +44,29 @@ impl Live {
         let open = |path: &Path| {
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
         };
+        let taken = || io::Error::from(io::ErrorKind::WouldBlock);
         if held(&path) {
-            return Err(io::ErrorKind::WouldBlock.into());
+            return Err(taken());
         }
         let temporary = dir.join(format!(".{}.{}", ticket.as_str(), std::process::id()));
         let file = open(&temporary)?;
-        file.try_lock().map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
+        file.try_lock().map_err(|_| taken())?;
         fault::point("live:locked");
-        std::fs::rename(&temporary, &path)?;
-        fault::point("live:taken");
-        Ok(Self { file, path })
+        // A link, unlike a rename, replaces nothing: of two who come at once one has the ticket. A file whose
+        // owner is gone is removed under its own lock.
+        for _ in 0..2 {
+            match std::fs::hard_link(&temporary, &path) {
+                Ok(()) => {
+                    files::drop(&temporary)?;
+                    fault::point("live:taken");
+                    return Ok(Self { file, path });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => remove_free(&path)?,
+                Err(error) => return Err(error),
+            }
+        }
+        files::drop(&temporary)?;
+        Err(taken())
     }
 
     /// A handle for a child to inherit as its standard input (reading it gives the end of the file at
@@ -67,8 +80,10 @@ impl Live {
 
     /// Ends the lock and removes its file.
     pub fn release(self) {
-        // A file that stays behind is free, and removed by the next passage.
-        let _ = files::drop(&self.path);
+        // A file that stays behind is free, and removed by the next passage; one that is another's stays.
+        if same_file(&self.file, &self.path) {
+            let _ = files::drop(&self.path);
+        }
         drop(self.file);
     }
 
@@ -77,6 +92,22 @@ impl Live {
     pub fn forget(self) {
         self.release();
     }
+}
+
+/// Removes a lock file that nobody holds.
+fn remove_free(path: &Path) -> io::Result<()> {
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    match file.try_lock() {
+        Ok(()) if same_file(&file, path) => files::drop(path),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the open file is the one that stands at the path.
+fn same_file(file: &File, path: &Path) -> bool {
+    let of = |meta: io::Result<std::fs::Metadata>| meta.ok().map(|meta| (meta.dev(), meta.ino()));
+    let here = of(file.metadata());
+    here.is_some() && here == of(std::fs::metadata(path))
 }
 
 /// Whether somebody holds the lock of that file. Who only looks holds it for a moment, so one look is not

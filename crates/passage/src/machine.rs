@@ -242,6 +242,7 @@ impl Machine {
             (Do::Confirm, Saw::Held) => Do::Leave(Outcome::Held, Why::Held),
             (Do::Confirm, Saw::Frozen) => Do::Leave(Outcome::Frozen, Why::Frozen),
             (Do::AwaitHold, Saw::HoldEnded) => Do::Enter,
+            (Do::AwaitHold, Saw::Held) => Do::Finish(Why::Held),
             (Do::Confirm, Saw::BranchMoved) => Do::Leave(Outcome::Moved, Why::BranchMoved),
 
             (Do::Merge, Saw::Merged) => Do::Numbers,
@@ -508,6 +509,8 @@ mod tests {
         run(&mut machine, &TO_CHECK[..TO_CHECK.len() - 1]);
         assert_eq!(machine.next(Saw::Held), Do::AwaitHold);
         assert_eq!(machine.next(Saw::HoldEnded), Do::Enter);
+        run(&mut machine, &TO_CHECK[..TO_CHECK.len() - 1]);
+        assert_eq!(run(&mut machine, &[Saw::Held, Saw::Held]), Do::Finish(Why::Held), "nor for ever");
     }
 
     #[test]

@@ -175,7 +175,7 @@ fn conflict(
         end = end.more(short(message, 120));
     }
     end = end.more("On the branch:").more(format!("  git switch {}", quoted(who.branch)));
-    end = end.more(format!("  {mend}")).more("  (mend the files, then: git commit -a)");
+    end = end.more(format!("  {mend}")).more("  (mend the files, git add them, then: git commit --no-edit)");
     end = end.more(format!("  {}", land_command(who.branch, "")));
     end = end.fact("files", names.clone()).next(mend);
     Ok(Merged::Conflict(end, names))

@@ -7,6 +7,7 @@
 use crate::{fault, files, live, procs};
 use git::{GitError, Oid, Repo};
 use kernel::Id;
+use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -35,9 +36,23 @@ pub enum NoBay {
 /// The most worktrees that are tried before something must be wrong.
 const BAYS_MAX: usize = 64;
 
-/// Where they stand.
+/// Where they stand: in the user's cache folder, by repository. Not below `.git`, which test runners pass over,
+/// and not below the repository, where tools that look upwards would find files that are not in the tree. Only
+/// without a usable cache folder in the state of the repository itself.
 pub(crate) fn folder(repo: &Repo) -> PathBuf {
-    repo.common_dir().join("signalbox").join("checks")
+    let own = repo.common_dir().join("signalbox").join("checks");
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
+    let Some(cache) = cache.filter(|cache| cache.is_absolute()) else { return own };
+    let mut hash = Sha256::new();
+    hash.update(repo.common_dir().as_os_str().as_encoded_bytes());
+    let name: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let dir = cache.join("signalbox").join("checks").join(name);
+    match files::private_dir(&dir).and_then(|()| dir.canonicalize()) {
+        Ok(dir) => dir,
+        Err(_) => own,
+    }
 }
 
 /// Takes a worktree with `commit` checked out: tracked files as committed, untracked ones removed,

@@ -42,6 +42,9 @@ impl Requests {
 
     fn forget_old(&self) {
         for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if !entry.file_name().to_str().is_some_and(files::is_id) {
+                continue;
+            }
             let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
             if age.is_some_and(|age| age > KEPT) {
                 // One that stays is dropped the next time.

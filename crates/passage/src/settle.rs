@@ -5,6 +5,7 @@
 
 use crate::epoch::{Epoch, State};
 use crate::event::{Event, Show};
+use crate::files::Temporaries;
 use crate::journal::Intent;
 use crate::live::{self, Owner};
 use crate::site::{Site, remote};
@@ -268,10 +269,10 @@ pub fn reap(site: &Site, show: &dyn Show) {
 /// Removes what processes that died have left and nobody else will: files that they had not put into place,
 /// and refs that kept objects for passages which another clone with this state has ended.
 pub fn tidy(site: &Site) {
-    let folders = ["", "live", "intents", "results"].map(|dir| site.state.join(dir));
-    for dir in folders.iter().chain([&pool::folder(&site.repo)]) {
-        sweep_temporaries(dir);
+    for (dir, temporaries) in files::STATE_TEMPORARIES {
+        files::sweep(&site.state.join(dir), temporaries);
     }
+    files::sweep(&pool::folder(&site.repo), Temporaries::ByNumber);
     // The refs are listed first: a passage has its lock before it keeps anything.
     let kept = site.repo.kept().unwrap_or_default();
     let tickets: BTreeSet<String> = kept.into_iter().map(|kept| kept.ticket).collect();
@@ -280,26 +281,6 @@ pub fn tidy(site: &Site) {
         let nobodys = live::owner(&site.live_dir(), &ticket) == Owner::Unknown;
         if nobodys && site.journal().of_ticket(&ticket).is_none() {
             let _ = site.repo.drop_keep(&name);
-        }
-    }
-}
-
-/// Removes the temporary files of processes that died while they wrote.
-fn sweep_temporaries(dir: &Path) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let owner = name.strip_suffix(".new").unwrap_or(&name).rsplit('.').next().map(str::to_owned);
-        let temporary = name.ends_with(".new") || name.starts_with('.');
-        let gone = owner.and_then(|pid| pid.parse::<i32>().ok()).is_some_and(|pid| {
-            rustix::process::Pid::from_raw(pid)
-                .is_some_and(|pid| rustix::process::test_kill_process(pid).is_err())
-        });
-        // Its owner may be a process that cannot be seen from here (another container's), and holds its lock then.
-        let free = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if temporary && gone && free() {
-            let _ = files::drop(&entry.path());
         }
     }
 }

@@ -4,12 +4,15 @@
 use crate::end::{End, exit, naming, short};
 use crate::epoch::{Epoch, State};
 use crate::event::{Event, Show};
+use crate::files::Temporaries;
 use crate::numbers;
 use crate::settings::{self, Check, Line, Settings, Strategy, TrunkAt};
 use crate::site::{Site, repository, state_dir, unusable_state};
-use crate::{files, refused};
+use crate::{fault, files, refused};
 use git::{Head, PushEnd, Remote, Repo, Seen};
 use kernel::{Clock, Id, Millis};
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{OpenError, Options, StateFile};
@@ -55,7 +58,7 @@ pub fn init(
     ask: Ask<'_>,
 ) -> Result<End, End> {
     let repo = repository(cwd)?;
-    let state = state_dir(&repo, state);
+    let state = state_dir(&repo, state)?;
     let (settings, file) = wanted(&repo, &state, init, ask)?;
     let state_file = open_state(&state, init, clock.as_ref())?;
     write(&settings, file.as_deref(), &state)?;
@@ -66,6 +69,10 @@ pub fn init(
         Err(end) if end.code == "other_box" && init.take_over => {
             let seen = site.trunk.read().map_err(|e| site.unreadable(e))?;
             take_over(&site, &seen)?;
+            show.show(&Event::Warning(
+                "number lines without files may begin again, since only the earlier state knew them; mint each \
+                 once with --floor N",
+            ));
         }
         Err(end) if end.code == "unreachable" && !init.take_over => {
             show.show(&Event::Note(
@@ -234,6 +241,9 @@ fn write(settings: &Settings, file: Option<&Path>, state: &Path) -> Result<(), E
     let text = settings.render().map_err(End::internal)?;
     files::put(&state.join("settings.toml"), text.as_bytes())
         .map_err(|e| End::internal(format!("the copy of the settings cannot be written: {e}")))?;
+    if let Some(worktree) = file.and_then(Path::parent) {
+        files::sweep(worktree, Temporaries::Named(settings::FILE));
+    }
     if let Some(file) = file.filter(|file| !file.exists()) {
         create_whole(file, &text)
             .map_err(|e| End::internal(format!("{} cannot be written: {e}", settings::FILE)))?;
@@ -245,7 +255,11 @@ fn write(settings: &Settings, file: Option<&Path>, state: &Path) -> Result<(), E
 /// there by now stays as it is.
 fn create_whole(file: &Path, text: &str) -> std::io::Result<()> {
     let temporary = file.with_extension(format!("toml.{}.new", std::process::id()));
-    std::fs::write(&temporary, text)?;
+    let mut written = File::create(&temporary)?;
+    // Locked, it is nobody's leftover, even where this process cannot be seen (another container's).
+    written.lock()?;
+    written.write_all(text.as_bytes())?;
+    fault::point("init:written");
     match std::fs::hard_link(&temporary, file) {
         // Not every file system has links.
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => std::fs::rename(&temporary, file),

@@ -1,10 +1,10 @@
 //! Where a command stands: the repository, its trunk, its settings, and the box that keeps them in order.
 
 use crate::end::{End, exit, naming, quoted, short};
-use crate::fault;
 use crate::journal::Journal;
 use crate::results::Results;
 use crate::settings::{self, BadSettings, Settings};
+use crate::{fault, files};
 use bstr::ByteSlice;
 use client::{Local, Signals, Typed};
 use git::{GitError, Oid, PushEnd, Remote, Repo, Seen, Trunk, TrunkError};
@@ -39,10 +39,27 @@ impl std::fmt::Debug for Site {
     }
 }
 
-/// The state folder of a repository, unless another one is named.
-#[must_use]
-pub fn state_dir(repo: &Repo, named: Option<&Path>) -> PathBuf {
-    named.map_or_else(|| repo.common_dir().join("signalbox"), Path::to_path_buf)
+/// The state folder of a repository, unless another one is named. Nothing is written yet.
+///
+/// # Errors
+/// The folder that is named has no state, and holds what is not ours.
+pub fn state_dir(repo: &Repo, named: Option<&Path>) -> Result<PathBuf, End> {
+    let Some(named) = named else { return Ok(repo.common_dir().join("signalbox")) };
+    // What cannot be listed is judged where the state is opened.
+    let mut names = std::fs::read_dir(named).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let foreign = names.any(|name| !name.to_str().is_some_and(files::in_state));
+    if foreign && named.join("state.db").symlink_metadata().is_err() {
+        return Err(folder_in_use(named));
+    }
+    Ok(named.to_path_buf())
+}
+
+fn folder_in_use(dir: &Path) -> End {
+    let own = dir.join("signalbox").display().to_string();
+    let line = "{} holds other files; give the state a folder of its own: --state {}";
+    let line = naming(line, [&dir.display().to_string(), &own]);
+    End::new(exit::USAGE, "state_folder_in_use", line)
+        .more(format!("Nothing was written. For example: --state {}", quoted(&own)))
 }
 
 /// The repository around `cwd`.
@@ -86,7 +103,7 @@ impl Site {
     /// It was not set up, or its settings or its state cannot be used.
     pub fn open(cwd: &Path, state: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Self, End> {
         let repo = repository(cwd)?;
-        let state = state_dir(&repo, state);
+        let state = state_dir(&repo, state)?;
         let settings = local_settings(&repo, &state)?;
         let file = StateFile::create_or_open(&state, &Options::default(), clock.as_ref())
             .map_err(|e| unusable_state(&state, &e))?;
@@ -214,8 +231,9 @@ impl Site {
                    SIGNALBOX_STATE), where DIR is the folder `signalbox` in that clone's git directory.",
             )
             .more(
-                "If that state is lost: signalbox init --take-over. It starts above the trunk's highest \
-                   turn and numbers; the other clone is refused from then on.",
+                "If that state is lost: signalbox init --take-over. It starts above the trunk's highest turn \
+                 and above the numbers of its files; the other clone is refused from then on. A line without \
+                 files begins again: mint it once with --floor N.",
             )
     }
 

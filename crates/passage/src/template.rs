@@ -62,6 +62,21 @@ impl Template {
         if parts.iter().filter(|p| **p == Part::Slug).count() > 1 {
             return Err(BadTemplate("the template has {slug} more than once"));
         }
+        let digit = |text: &str, end: bool| {
+            let edge = if end { text.chars().next_back() } else { text.chars().next() };
+            edge.is_some_and(|c| c.is_ascii_digit())
+        };
+        let ambiguous = parts.windows(2).any(|pair| match pair {
+            [Part::Slug, Part::Number] | [Part::Number, Part::Slug] => true,
+            [Part::Text(text), Part::Number] => digit(text, true),
+            [Part::Number, Part::Text(text)] => digit(text, false),
+            _ => false,
+        });
+        if ambiguous {
+            return Err(BadTemplate(
+                "the template's {number} touches a digit or {slug}; put a - between them",
+            ));
+        }
         let bad_part = |part: &str| part.is_empty() || part == "." || part == "..";
         if text.split('/').any(bad_part) || text.contains(['\\', '\0']) {
             return Err(BadTemplate("the template is no path inside the repository"));
@@ -162,8 +177,6 @@ mod tests {
         let bare = Template::parse("migrations/{number}.sql").unwrap();
         assert_eq!(bare.number_of(b"migrations/42.sql"), Some(42));
         assert_eq!(bare.number_of(b"migrations/99999999999999999999999.sql"), None);
-        let before_digits = Template::parse("{number}0.txt").unwrap();
-        assert_eq!(before_digits.number_of(b"120.txt"), Some(12));
     }
 
     #[test]
@@ -177,6 +190,10 @@ mod tests {
             "a//{number}",
             "{numbr}",
             "{number",
+            "{slug}{number}",
+            "{number}{slug}",
+            "v1{number}",
+            "{number}0.txt",
         ] {
             assert!(Template::parse(bad).is_err(), "{bad}");
         }

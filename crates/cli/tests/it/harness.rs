@@ -122,6 +122,11 @@ impl Tree {
         command.envs(&self.env).current_dir(&self.path);
     }
 
+    /// The home of this tree's user.
+    pub fn home(&self) -> PathBuf {
+        PathBuf::from(&self.env["HOME"])
+    }
+
     /// The same worktree with another variable in its processes' environment.
     pub fn env(&self, name: &str, value: impl AsRef<str>) -> Tree {
         let mut tree = self.clone();

@@ -32,5 +32,6 @@ mod refusals;
 mod refusals_clones;
 mod refusals_output;
 mod refusals_state;
+mod state_folder;
 mod stress;
 mod words;

@@ -169,9 +169,11 @@ pub fn assert_exactly_once(trunk: &Tree, names: &[String]) {
 pub fn assert_nothing_left(tree: &Tree) {
     assert_eq!(tree.leftovers(), [""; 0]);
     assert_eq!(ref_locks(tree), [""; 0]);
-    let checks = git_dir(tree).join("signalbox/checks");
-    let notes: Vec<PathBuf> =
-        listed(&checks).filter(|path| path.extension().is_some_and(|e| e == "last")).collect();
+    let checks = tree.home().join(".cache/signalbox/checks");
+    let notes: Vec<PathBuf> = listed(&checks)
+        .flat_map(|of| listed(&of).collect::<Vec<_>>())
+        .filter(|path| path.extension().is_some_and(|e| e == "last"))
+        .collect();
     assert!(notes.is_empty(), "notes of checks: {notes:?}");
     let prunable = tree.git(&["worktree", "list", "--porcelain"]);
     assert!(!prunable.contains("prunable"), "{prunable}");

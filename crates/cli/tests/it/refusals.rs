@@ -97,7 +97,7 @@ fn a_worktree_of_the_trunk_that_is_in_the_way_is_named_with_the_remedy() {
     tree.write(".gitignore", "");
     tree.commit("build.log", "landing\n", "adds an ignored file");
     repo.write("README", "changed\n");
-    assert!(refuses(&tree, &["land"], 2, "trunk_dirty")["do"].as_str().unwrap().contains("git stash"));
+    assert!(refuses(&tree, &["land"], 2, "trunk_dirty")["do"].as_str().unwrap().contains("git status"));
     repo.git(&["checkout", "-q", "README"]);
     repo.write("build.log", "mine\n");
     refuses(&tree, &["land"], 2, "trunk_file_in_the_way");

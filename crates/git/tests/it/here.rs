@@ -7,7 +7,7 @@ use git::{Obstacle, ObstacleKind, Oid, Operation, PushEnd, Remote, Trunk};
 use crate::lab::{Lab, hook, lab, lab_sha256, with_each_git, write};
 
 /// A repository whose trunk is checked out, and a commit to land: `b.txt` added, `a.txt` changed.
-fn scene(lab: &Lab) -> (std::path::PathBuf, Trunk, Oid, Oid) {
+pub(crate) fn scene(lab: &Lab) -> (std::path::PathBuf, Trunk, Oid, Oid) {
     let at = lab.init("r");
     let old = lab.oid(&at, "main");
     lab.ok(&at, &["checkout", "-q", "-b", "side"]);
@@ -18,17 +18,17 @@ fn scene(lab: &Lab) -> (std::path::PathBuf, Trunk, Oid, Oid) {
     (at, trunk, old, new)
 }
 
-fn land(trunk: &Trunk, old: &Oid, new: &Oid) -> PushEnd {
+pub(crate) fn land(trunk: &Trunk, old: &Oid, new: &Oid) -> PushEnd {
     let before = trunk.read().unwrap().epoch;
     let epoch = trunk.repo.note_commit(format!("landed {new}").as_bytes(), before.as_ref()).unwrap();
     trunk.land(new, Some(old), &epoch, before.as_ref(), None).unwrap()
 }
 
-fn kinds(found: &[Obstacle]) -> Vec<ObstacleKind> {
+pub(crate) fn kinds(found: &[Obstacle]) -> Vec<ObstacleKind> {
     found.iter().map(|obstacle| obstacle.kind).collect()
 }
 
-fn untouched(lab: &Lab, at: &Path, trunk: &Trunk, old: &Oid) {
+pub(crate) fn untouched(lab: &Lab, at: &Path, trunk: &Trunk, old: &Oid) {
     assert_eq!(lab.oid(at, "main"), *old);
     assert_eq!(trunk.read().unwrap().epoch, None);
     assert!(!at.join(".git/refs/heads/main.lock").exists());

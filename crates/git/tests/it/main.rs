@@ -3,6 +3,7 @@
 
 mod checks;
 mod here;
+mod here_switched;
 mod killed;
 mod lab;
 mod merging;

@@ -49,7 +49,7 @@ impl Passage<'_> {
     fn tidy(self, why: Why) {
         if why == Why::StillWaiting {
             if let Some(stay) = &self.stay {
-                kept::put(&self.site.state, stay, &self.options.branch, self.head.as_str());
+                kept::put(self.site, stay, &self.options.branch, self.head.as_str());
             }
             return self.live.forget();
         }
@@ -110,6 +110,10 @@ impl Passage<'_> {
                 naming("{} would land on {}: merged and checked, nothing pushed", [name, trunk]),
             )
             .next(land),
+            Why::StillWaiting if self.options.dry_run => {
+                let line = format!("{branch} still waits; its place is kept until its lease ends");
+                End::new(exit::WAITING, "still_waiting", line).next(land_command(name, " --dry-run"))
+            }
             Why::StillWaiting => {
                 let resume = land_command(name, &format!(" --resume {}", self.ticket.as_str()));
                 let line = format!("{branch} still waits; its place is kept until its lease ends");

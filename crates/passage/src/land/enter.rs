@@ -65,6 +65,7 @@ impl<'a> Passage<'a> {
             }
             _ => End::internal(format!("the state folder cannot be used: {e}")),
         })?;
+        let deadline = options.wait.map(|wait| Instant::now() + wait);
         Ok(Self {
             site,
             show,
@@ -86,6 +87,7 @@ impl<'a> Passage<'a> {
             end: None,
             said: String::new(),
             hold: None,
+            deadline,
         })
     }
 
@@ -146,7 +148,7 @@ impl<'a> Passage<'a> {
     /// this machine whose processes are gone are ended, so that nobody waits for their leases.
     pub(super) fn wait(&mut self) -> Saw {
         let Some(stay) = self.stay.clone() else { return Saw::Broken };
-        let deadline = self.options.wait.map(|wait| Instant::now() + wait);
+        let deadline = self.deadline;
         let mut lease = None;
         loop {
             let every = lease.map_or(1_000, renew::interval).min(WAIT_MAX_MS);
@@ -194,6 +196,9 @@ impl<'a> Passage<'a> {
             }
             if self.interrupt.signal().is_some() {
                 return Saw::Interrupted;
+            }
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Saw::Held;
             }
             std::thread::sleep(REAP_EVERY);
         }
@@ -277,18 +282,43 @@ fn pin(site: &Site, show: &dyn Show, branch: &str) -> Result<Oid, End> {
         return Err(already_there(site, branch));
     }
     if site.trunk.remote == Remote::Here {
-        let obstacles = site.trunk.obstacles(seen.trunk.as_ref(), None).map_err(End::internal)?;
-        if let Some(end) = in_the_way(&obstacles) {
-            return Err(end);
-        }
+        before_the_turn(site, show)?;
     }
     Ok(head)
+}
+
+/// How long the trunk's worktree may be in the middle of somebody else's landing.
+const LANDING_MAX: Duration = Duration::from_secs(3);
+
+/// Refuses what is in the way in the trunk's own worktree. While another passage lives, what is seen may be the
+/// middle of its landing; and a landing that was cut off is put right first.
+fn before_the_turn(site: &Site, show: &dyn Show) -> Result<(), End> {
+    let until = Instant::now() + LANDING_MAX;
+    loop {
+        let trunk = site.repo.resolve(&site.trunk.trunk_ref()).map_err(End::internal)?;
+        let obstacles = site.trunk.obstacles(trunk.as_ref(), None).map_err(End::internal)?;
+        let Some(end) = in_the_way(&obstacles) else { return Ok(()) };
+        let landing = live::any_lives(&site.live_dir()) || !site.journal().all().0.is_empty();
+        if !landing || Instant::now() >= until {
+            return Err(end);
+        }
+        settle::settle(site, show);
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// The trunk has it all already.
 pub(super) fn already_there(site: &Site, branch: &str) -> End {
     let line = naming("{} is already in {}; nothing to land", [branch, &site.trunk_name()]);
     End::new(exit::DONE, "already_in_trunk", line)
+}
+
+/// The trunk was there and is not.
+pub(super) fn trunk_gone(site: &Site) -> End {
+    let line = "the trunk {} is gone, though branches landed on it; bring it back, or name another in init";
+    End::new(exit::SETUP, "trunk_gone", naming(line, [&site.trunk_name()])).more(
+        "If it was renamed: write its new name as trunk.branch in .signalbox.toml and run signalbox init.",
+    )
 }
 
 /// The branch's own worktree must have nothing that would be left out of the landing.
@@ -304,12 +334,23 @@ fn clean(site: &Site, branch: &str) -> Result<(), End> {
     if changed.is_empty() {
         return Ok(());
     }
-    let line = naming("{} has changes that are not committed; commit or stash them, then land", [branch]);
-    let mut end = End::new(exit::USAGE, "dirty", line).next("git commit -a");
+    let mut end = if under_way(site) {
+        let line = "{} is in the middle of a merge or rebase; finish it (git status says how), then land";
+        End::new(exit::USAGE, "unfinished", naming(line, [branch])).next("git status")
+    } else {
+        let line = naming("{} has changes that are not committed; commit or stash them, then land", [branch]);
+        End::new(exit::USAGE, "dirty", line).next("git status")
+    };
     for path in changed.iter().take(10) {
         end = end.more(format!("  {}", short(&path.to_string(), 90)));
     }
     Err(end)
+}
+
+/// Whether git is in the middle of something in this worktree, so that a plain commit could commit conflicts.
+fn under_way(site: &Site) -> bool {
+    let names = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+    names.iter().any(|name| site.repo.git_dir().join(name).exists())
 }
 
 /// Never land unchecked by accident.
@@ -337,7 +378,7 @@ pub(super) fn in_the_way(obstacles: &[Obstacle]) -> Option<End> {
         ),
         ObstacleKind::Missing => (
             "trunk_worktree_missing",
-            format!("the trunk's worktree {at} is locked and not there; mount it, or unlock and prune it"),
+            format!("the trunk's worktree {at} cannot be reached; see: git worktree list"),
             "git worktree list".to_owned(),
         ),
         ObstacleKind::Operation(operation) => {
@@ -356,8 +397,8 @@ pub(super) fn in_the_way(obstacles: &[Obstacle]) -> Option<End> {
         }
         ObstacleKind::TrackedChanges => (
             "trunk_dirty",
-            format!("the trunk's worktree {at} has changes; commit or stash them there"),
-            format!("{cd} && git stash"),
+            format!("the trunk's worktree {at} has changes; its owner commits or stashes them"),
+            format!("{cd} && git status"),
         ),
         ObstacleKind::InTheWay => (
             "trunk_file_in_the_way",

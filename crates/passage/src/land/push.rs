@@ -36,7 +36,13 @@ impl Passage<'_> {
         let stands = site.trunk.remote == Remote::Here
             && site.repo.resolve(&site.trunk.trunk_ref())?.as_ref() == landing.old.as_ref();
         if stands {
-            let obstacles = site.trunk.obstacles(landing.old.as_ref(), Some(&landing.commit))?;
+            let look = || site.trunk.obstacles(landing.old.as_ref(), Some(&landing.commit));
+            let mut obstacles = look()?;
+            if !obstacles.is_empty() {
+                // An earlier landing may have been cut off: it is put right first.
+                settle::settle(site, self.show.as_ref());
+                obstacles = look()?;
+            }
             if let Some(end) = in_the_way(&obstacles) {
                 self.end = Some(end);
                 return Ok(Saw::Obstacle);
