@@ -30,7 +30,7 @@ impl Trunk {
         Ok(all.into_iter().filter(|worktree| worktree.branch.as_ref() == Some(&trunk)).collect())
     }
 
-    /// One ref transaction (`10-landing.md`, "No remote, or the trunk is checked out here"): with the refs
+    /// One ref transaction: with the refs
     /// locked, the worktree is brought to the new trunk; then the refs move, or, if the worktree refused or has
     /// been switched since the first look, do not.
     pub(crate) fn land_here(&self, moves: &[Move<'_>; 2]) -> Result<PushEnd, GitError> {

@@ -4,7 +4,7 @@
 //! compare-and-swap on a remote or in place, worktrees for checks. No rule of landing is decided here (which
 //! epoch may replace which, what to do after a refusal, when to ask again): that is `passage`.
 //!
-//! Git runs in one of three environments (`10-landing.md`, "`land`, step by step", last paragraphs):
+//! Git runs in one of three environments:
 //! *content* for reading trees that nobody vouches for and for writing objects, *remote* for talking to a
 //! remote as the user would, *user* for the user's own worktrees, which need the user's filters. Hooks are off
 //! in all three. Calls are synchronous, have a time limit, and run in a process group of their own, so that a
