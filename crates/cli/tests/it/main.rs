@@ -27,6 +27,7 @@ mod harness;
 mod holds;
 mod house;
 mod landing;
+mod mended;
 mod promises;
 mod refusals;
 mod refusals_clones;
