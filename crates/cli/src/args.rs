@@ -168,6 +168,9 @@ pub(crate) struct Log {
     /// How many entries (at most 20 are kept at hand)
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     pub(crate) count: usize,
+    /// Instead: how often each outcome was, how long each part took, how good the estimates were
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) stats: bool,
 }
 
 #[derive(Debug, ClapArgs)]

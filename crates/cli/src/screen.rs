@@ -5,6 +5,7 @@ use crate::outcome::line;
 use crate::times::span;
 use indicatif::{ProgressBar, ProgressStyle};
 use passage::end::printable;
+use passage::estimate::Range;
 use passage::{Event, Show};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
@@ -36,10 +37,18 @@ impl Show for Json {
             Event::Entered { ticket, position } => {
                 json!({ "event": "entered", "ticket": ticket, "position": position })
             }
-            Event::Waiting { position, holder, branch, step } => json!({
+            Event::Waiting { position, holder, branch, step, wait } => json!({
                 "event": "waiting", "position": position,
                 "holder": { "label": holder, "branch": branch, "step": step },
+                "waitMs": wait.map(|w| json!({ "low": w.low, "likely": w.likely, "high": w.high })),
             }),
+            Event::Ahead { with, log } => json!({ "event": "ahead", "with": with, "log": log }),
+            Event::AheadChecked { code, took, log } => {
+                json!({ "event": "ahead_checked", "code": code, "tookMs": took, "log": log })
+            }
+            Event::WillConflict { with, files } => {
+                json!({ "event": "will_conflict", "with": with, "files": files })
+            }
             Event::Turn { turn_no, waited } => {
                 json!({ "event": "turn", "turnNo": turn_no, "waitedMs": waited })
             }
@@ -64,9 +73,33 @@ fn told(event: &Event<'_>) -> Option<(&'static str, String)> {
         }
         Event::Note(text) => ("note", (*text).to_owned()),
         Event::Warning(text) => ("warning", (*text).to_owned()),
-        Event::Waiting { position, holder, branch, step } => {
+        Event::Waiting { position, holder, branch, step, wait } => {
             let doing = if step.is_empty() { String::new() } else { format!(" ({step})") };
-            ("waiting", format!("{}; {holder} has the turn with {branch}{doing}", ahead(*position)))
+            let long = wait.map_or_else(String::new, |w| format!("; about {}", range(&w)));
+            ("waiting", format!("{}; {holder} has the turn with {branch}{doing}{long}", ahead(*position)))
+        }
+        Event::Ahead { with, .. } => (
+            "ahead",
+            match with {
+                0 => "checking what will land".to_owned(),
+                1 => "checking what will land, with the one before it".to_owned(),
+                n => format!("checking what will land, with the {n} before it"),
+            },
+        ),
+        Event::AheadChecked { code: Some(0), took, .. } => {
+            ("ahead", format!("passed in {}; its turn will only be a push", span(*took)))
+        }
+        Event::AheadChecked { code, took, log } => {
+            let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
+            ("ahead", format!("failed with {code} after {}; its output: {log}", span(*took)))
+        }
+        Event::WillConflict { with, files } => {
+            let files = match files {
+                [] => String::new(),
+                [file] => format!(" in {file}"),
+                [file, more @ ..] => format!(" in {file} and {} more", more.len()),
+            };
+            ("warning", format!("will conflict with {with}{files}; merge that into the branch, or talk"))
         }
         Event::Turn { turn_no, waited } => ("turn", format!("{turn_no}, after {}", span(*waited))),
         Event::Check { command, .. } => ("check", (*command).to_owned()),
@@ -78,6 +111,11 @@ fn told(event: &Event<'_>) -> Option<(&'static str, String)> {
         Event::AlreadyGreen => ("check", "this very tree has passed before".to_owned()),
         Event::Entered { .. } | Event::Step(_) | Event::Output(_) => return None,
     })
+}
+
+/// A span with its range: `3:10 (1:40 to 5:00)`.
+fn range(r: &Range) -> String {
+    format!("{} ({} to {})", span(r.likely), span(r.low), span(r.high))
 }
 
 fn ahead(position: u64) -> String {

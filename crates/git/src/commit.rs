@@ -93,6 +93,27 @@ impl Repo {
         oid_line(&call.stdin(message).stdout()?, "commit-tree")
     }
 
+    /// Writes a commit that stands for what a merge would make: in signalbox's own name, at a fixed time, so that the
+    /// same tree and parents always give the same commit. It is not flushed, and no ref holds it.
+    ///
+    /// # Errors
+    /// As [`Repo::commit_tree`].
+    pub fn scratch_commit(&self, tree: &Oid, parents: &[&Oid]) -> Result<Oid, GitError> {
+        let us = Identity::signalbox();
+        let mut call = self.content().args(["commit-tree", "--no-gpg-sign", tree.as_str()]);
+        for parent in parents {
+            call = call.args(["-p", parent.as_str()]);
+        }
+        let mut call = call.args(["-m", "signalbox: as it would be"]);
+        for who in ["AUTHOR", "COMMITTER"] {
+            call = call
+                .var(&format!("GIT_{who}_NAME"), &us.name)
+                .var(&format!("GIT_{who}_EMAIL"), &us.email)
+                .var(&format!("GIT_{who}_DATE"), "@1 +0000");
+        }
+        oid_line(&call.stdout()?, "commit-tree")
+    }
+
     /// The empty tree, written if it was not there.
     ///
     /// # Errors

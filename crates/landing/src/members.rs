@@ -216,7 +216,7 @@ impl Grammar {
                 format!("one of {}", names.join(", "))
             }
             Grammar::Report => format!(
-                "an object with commit, phases, checkCode or files, of at most {} bytes",
+                "an object with commit, phases, checkCode, files, ahead or estimate, of at most {} bytes",
                 limits.report_bytes_max
             ),
             Grammar::Lines => format!("at most {LIFT_LINES_MAX} objects of scope and value"),
@@ -395,6 +395,10 @@ fn is_report(report: &Map<String, Value>, limits: &Limits) -> bool {
         "files" => value
             .as_array()
             .is_some_and(|files| files.iter().all(|file| text(file).is_some_and(|file| !file.is_empty()))),
+        "ahead" => text(value).is_some_and(|word| ["running", "passed", "failed"].contains(&word)),
+        "estimate" => value
+            .as_array()
+            .is_some_and(|range| range.len() == 2 && range.iter().all(|ms| integer(ms, 0, COUNTER_MAX))),
         _ => false,
     };
     report.iter().all(member)

@@ -4,7 +4,7 @@
 use crate::event::{Event, Show};
 use crate::interrupt::Interrupt;
 use crate::live::Live;
-use crate::pool::{self, NoBay};
+use crate::pool::{self, Bay, NoBay};
 use crate::process::{Group, Task};
 use crate::renew::Renewer;
 use crate::results::{self, Verdict};
@@ -14,6 +14,7 @@ use crate::{fault, files};
 use git::Oid;
 use kernel::{Id, Millis};
 use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -65,85 +66,313 @@ pub struct Turn<'a> {
     pub lease: Millis,
 }
 
-/// Runs the check of `subject`, unless its tree was green before. Without a `turn` nothing but an
-/// interruption stops it.
+/// A command that decides about a tree, and what its result is remembered by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The command.
+    pub command: String,
+    /// See [`results::key`].
+    pub key: String,
+}
+
+impl Question {
+    /// What is to be asked about a tree; none where nothing is checked.
+    #[must_use]
+    pub fn of(site: &Site, settings: &Settings, tree: &Oid) -> Option<Self> {
+        let check = &settings.check;
+        let command = check.command.as_deref().filter(|_| !check.none)?.to_owned();
+        let top = site.repo.worktree().unwrap_or(site.repo.common_dir());
+        let key = results::key(tree.as_str(), &command, check, top);
+        Some(Self { command, key })
+    }
+}
+
+/// What a passage found out before its turn.
+#[derive(Debug)]
+pub enum Before {
+    /// A check that still runs.
+    Running(Box<Running>),
+    /// A check that has ended.
+    Ended(Ended),
+}
+
+/// A check that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// What its result is remembered by.
+    pub key: String,
+    /// The command.
+    pub command: String,
+    /// The command's exit code.
+    pub code: Option<i32>,
+    /// How long it took.
+    pub took: Millis,
+    /// Where its output is.
+    pub log: PathBuf,
+}
+
+impl Before {
+    /// The key of the tree that it is about.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Running(running) => &running.key,
+            Self::Ended(ended) => &ended.key,
+        }
+    }
+}
+
+/// Runs the check of `subject` in its turn, unless its tree was green before. What was found out `before` about the
+/// same tree counts; a check of another tree that still runs is stopped.
 ///
 /// # Errors
 /// There is no worktree to run it in, or it cannot be started.
-pub fn run(
+pub fn in_turn(
+    site: &Site,
+    show: &Arc<dyn Show>,
+    interrupt: &Interrupt,
+    live: &Live,
+    (subject, question): (&Subject<'_>, Question),
+    turn: &Turn<'_>,
+    before: Option<Before>,
+) -> Result<Checked, NoBay> {
+    if site.results().get(&question.key) == Some(Verdict::Green) {
+        show.show(&Event::AlreadyGreen);
+        return Ok(Checked::Green);
+    }
+    // Dropped, a check of another tree is stopped.
+    match before.filter(|before| before.key() == question.key) {
+        Some(Before::Running(running)) => {
+            running.shown(show.as_ref());
+            return running.watched(site, show.as_ref(), interrupt, Some(turn));
+        }
+        Some(Before::Ended(Ended { command, code, took, log, .. })) if code != Some(0) => {
+            show.show(&Event::Check { command: &command, log: &log.display().to_string() });
+            show.show(&Event::Output(&tail(&log)));
+            show.show(&Event::Checked { code, took });
+            return Ok(Checked::Red(code));
+        }
+        _ => {}
+    }
+    let running =
+        Running::start(site, Some(show), interrupt, subject, question, Kind::Turn, live.for_child()?)?;
+    running.watched(site, show.as_ref(), interrupt, Some(turn))
+}
+
+/// Runs the check of the trunk alone, once: what it said is remembered. Nothing but an interruption stops it.
+///
+/// # Errors
+/// As [`in_turn`].
+pub fn of_trunk(
     site: &Site,
     show: &Arc<dyn Show>,
     interrupt: &Interrupt,
     live: &Live,
     subject: &Subject<'_>,
-    turn: Option<&Turn<'_>>,
 ) -> Result<Checked, NoBay> {
-    let check = &subject.settings.check;
-    let Some(command) = check.command.as_deref().filter(|_| !check.none) else {
+    let Some(question) = Question::of(site, subject.settings, subject.tree) else {
         return Ok(Checked::Green);
     };
-    let top = site.repo.worktree().unwrap_or(site.repo.common_dir());
-    let key = results::key(subject.tree.as_str(), command, check, top);
-    let results = site.results();
-    match results.get(&key) {
-        Some(Verdict::Green) => {
-            show.show(&Event::AlreadyGreen);
-            return Ok(Checked::Green);
+    match site.results().get(&question.key) {
+        Some(Verdict::Green) => return Ok(Checked::Green),
+        Some(Verdict::Red) => return Ok(Checked::Red(None)),
+        None => {}
+    }
+    let running =
+        Running::start(site, Some(show), interrupt, subject, question, Kind::Trunk, live.for_child()?)?;
+    running.watched(site, show.as_ref(), interrupt, None)
+}
+
+/// What a check is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A landing whose turn it is.
+    Turn,
+    /// A landing that waits.
+    Ahead,
+    /// The trunk alone, to tell whose fault a red check is.
+    Trunk,
+}
+
+/// A check that runs. Dropped, it is stopped.
+pub struct Running {
+    /// What its result is remembered by.
+    pub key: String,
+    command: String,
+    log: PathBuf,
+    began: Millis,
+    group: Group,
+    bay: Option<Bay>,
+    interrupt: Interrupt,
+    aloud: bool,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("group", &self.group).finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    /// Starts a check. Its output goes to a log, and to `aloud`. `guard` becomes its standard input.
+    ///
+    /// # Errors
+    /// As [`in_turn`].
+    pub fn start(
+        site: &Site,
+        aloud: Option<&Arc<dyn Show>>,
+        interrupt: &Interrupt,
+        subject: &Subject<'_>,
+        question: Question,
+        kind: Kind,
+        guard: File,
+    ) -> Result<Self, NoBay> {
+        let bay = pool::take(&site.repo, &site.live_dir(), subject.commit)?;
+        fault::point("check:bay-taken");
+        bay.occupied(subject.ticket, None)?;
+        let log = log_path(&site.state, subject.ticket, kind != Kind::Trunk)?;
+        fault::point("check:before-start");
+        // What the check says is shown after the line that says that it runs.
+        let said = Arc::new(Mutex::new(()));
+        let saying = said.lock();
+        let (turn, ahead) = match kind {
+            Kind::Ahead => (String::new(), "1"),
+            _ => (subject.turn_no.to_string(), ""),
+        };
+        let Question { command, key } = question;
+        let mut group = Group::start(Task {
+            command: &command,
+            dir: &bay.dir,
+            env: &[
+                ("SIGNALBOX_BRANCH", subject.branch.to_owned()),
+                ("SIGNALBOX_TRUNK", site.trunk.branch.clone()),
+                ("SIGNALBOX_TURN", turn),
+                ("SIGNALBOX_AHEAD", ahead.to_owned()),
+            ],
+            guard,
+            log: create(&log)?,
+            sink: match aloud {
+                Some(show) => {
+                    let (show, said) = (Arc::clone(show), Arc::clone(&said));
+                    Arc::new(move |bytes: &[u8]| {
+                        drop(said.lock());
+                        show.show(&Event::Output(bytes));
+                    })
+                }
+                None => Arc::new(|_: &[u8]| {}),
+            },
+        })?;
+        fault::point("check:spawned");
+        interrupt.guard(group.number());
+        if let Err(error) = bay.occupied(subject.ticket, Some(group.number())) {
+            group.stop();
+            interrupt.unguard(group.number());
+            return Err(error.into());
         }
-        // The trunk alone is checked once; a branch's red check may have been an accident.
-        Some(Verdict::Red) if turn.is_none() => return Ok(Checked::Red(None)),
-        _ => {}
+        fault::point("check:started");
+        let began = site.clock.now();
+        let (bay, interrupt) = (Some(bay), interrupt.clone());
+        let running = Self { key, command, log, began, group, bay, interrupt, aloud: aloud.is_some() };
+        if let Some(show) = aloud {
+            running.shown(show.as_ref());
+        }
+        drop(saying);
+        Ok(running)
     }
-    let bay = pool::take(&site.repo, &site.live_dir(), subject.commit)?;
-    fault::point("check:bay-taken");
-    bay.occupied(subject.ticket, None)?;
-    let log = log_path(&site.state, subject.ticket, turn.is_some())?;
-    fault::point("check:before-start");
-    // What the check says is shown after the line that says that it runs.
-    let said = Arc::new(Mutex::new(()));
-    let saying = said.lock();
-    let mut group = Group::start(Task {
-        command,
-        dir: &bay.dir,
-        env: &[
-            ("SIGNALBOX_BRANCH", subject.branch.to_owned()),
-            ("SIGNALBOX_TRUNK", site.trunk.branch.clone()),
-            ("SIGNALBOX_TURN", subject.turn_no.to_string()),
-        ],
-        guard: live.for_child()?,
-        log: create(&log)?,
-        sink: {
-            let (show, said) = (Arc::clone(show), Arc::clone(&said));
-            Arc::new(move |bytes: &[u8]| {
-                drop(said.lock());
-                show.show(&Event::Output(bytes));
-            })
-        },
-    })?;
-    fault::point("check:spawned");
-    interrupt.guard(Some(group.number()));
-    bay.occupied(subject.ticket, Some(group.number()))?;
-    fault::point("check:started");
-    show.show(&Event::Check { command, log: &log.display().to_string() });
-    drop(saying);
-    let began = site.clock.now();
-    let checked = watch(site, show.as_ref(), interrupt, &mut group, began, turn)?;
-    if let Checked::Green | Checked::Red(_) = checked {
-        group.clear();
-        let code = if let Checked::Red(code) = checked { code } else { Some(0) };
-        show.show(&Event::Checked { code, took: site.clock.now() - began });
-    } else {
-        group.stop();
+
+    fn shown(&self, show: &dyn Show) {
+        show.show(&Event::Check { command: &self.command, log: &self.log.display().to_string() });
     }
-    interrupt.guard(None);
-    bay.vacated();
-    fault::point("check:ended");
-    match checked {
-        Checked::Green => results.put(&key, Verdict::Green),
-        Checked::Red(_) if turn.is_none() => results.put(&key, Verdict::Red),
-        _ => {}
+
+    /// Whether it has ended, and how: green or red.
+    ///
+    /// # Errors
+    /// The system cannot tell.
+    pub fn ended(&mut self) -> std::io::Result<Option<Checked>> {
+        Ok(self.group.ended()?.map(|status| {
+            let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+            if status.success() { Checked::Green } else { Checked::Red(code) }
+        }))
     }
-    Ok(checked)
+
+    /// Where its output goes, for people.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.display().to_string()
+    }
+
+    /// For how long it has run.
+    #[must_use]
+    pub fn ran(&self, now: Millis) -> Millis {
+        (now - self.began).max(0)
+    }
+
+    /// It has ended like this: clears up after it, and remembers what it said. None where it had to be stopped.
+    pub fn over(mut self, site: &Site, checked: Checked) -> Option<Ended> {
+        let (verdict, code) = match checked {
+            Checked::Green => (Verdict::Green, Some(0)),
+            Checked::Red(code) => (Verdict::Red, code),
+            // Dropped, it is stopped.
+            _ => return None,
+        };
+        let took = self.ran(site.clock.now());
+        self.group.clear();
+        self.vacate();
+        fault::point("check:ended");
+        site.results().put(&self.key, verdict);
+        let (key, command, log) = (self.key.clone(), self.command.clone(), self.log.clone());
+        Some(Ended { key, command, code, took, log })
+    }
+
+    /// Waits for its end.
+    fn watched(
+        mut self,
+        site: &Site,
+        show: &dyn Show,
+        interrupt: &Interrupt,
+        turn: Option<&Turn<'_>>,
+    ) -> Result<Checked, NoBay> {
+        let aloud = self.aloud;
+        let checked = watch(site, show, interrupt, &mut self, turn)?;
+        if let Some(Ended { code, took, log, .. }) = self.over(site, checked) {
+            if !aloud && code != Some(0) {
+                show.show(&Event::Output(&tail(&log)));
+            }
+            show.show(&Event::Checked { code, took });
+        }
+        Ok(checked)
+    }
+
+    fn vacate(&mut self) {
+        self.interrupt.unguard(self.group.number());
+        if let Some(bay) = self.bay.take() {
+            bay.vacated();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.bay.is_some() {
+            self.group.stop();
+            self.vacate();
+            fault::point("check:ended");
+        }
+    }
+}
+
+/// How much of the log of a check that ran ahead is shown where it failed, in bytes.
+const TAIL: u64 = 16 << 10;
+
+/// The end of a log. Without one that can be read there is nothing to show.
+fn tail(log: &Path) -> Vec<u8> {
+    let mut text = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        file.take(TAIL).read_to_end(&mut text)
+    });
+    if read.is_ok() { text } else { Vec::new() }
 }
 
 /// How often a running check is looked at.
@@ -153,15 +382,13 @@ fn watch(
     site: &Site,
     show: &dyn Show,
     interrupt: &Interrupt,
-    group: &mut Group,
-    began: Millis,
+    running: &mut Running,
     turn: Option<&Turn<'_>>,
 ) -> std::io::Result<Checked> {
     let mut warned = false;
     loop {
-        if let Some(status) = group.ended()? {
-            let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-            return Ok(if status.success() { Checked::Green } else { Checked::Red(code) });
+        if let Some(checked) = running.ended()? {
+            return Ok(checked);
         }
         if interrupt.signal().is_some() {
             return Ok(Checked::Interrupted);
@@ -174,7 +401,7 @@ fn watch(
             let lost = turn.renewer.lost();
             let lived_to_the_limit = turn.renewer.last() + turn.lease >= turn.until;
             if now >= turn.until - margin && lived_to_the_limit {
-                return Ok(Checked::TooLong(now - began));
+                return Ok(Checked::TooLong(running.ran(now)));
             }
             if lost {
                 return Ok(Checked::Lost);

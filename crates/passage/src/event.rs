@@ -1,5 +1,6 @@
 //! What a passage shows while it runs.
 
+use crate::estimate::Range;
 use kernel::Millis;
 
 /// Something worth showing.
@@ -33,6 +34,31 @@ pub enum Event<'a> {
         branch: &'a str,
         /// What it is doing.
         step: &'a str,
+        /// How long it will be, where the last turns tell.
+        wait: Option<Range>,
+    },
+    /// Who waits checks what it expects to land.
+    Ahead {
+        /// Together with how many of those before it.
+        with: usize,
+        /// Where the output is kept.
+        log: &'a str,
+    },
+    /// That check ended.
+    AheadChecked {
+        /// How; absent if a signal ended it.
+        code: Option<i32>,
+        /// How long it took.
+        took: Millis,
+        /// Where its output is.
+        log: &'a str,
+    },
+    /// It will not merge once another one has landed.
+    WillConflict {
+        /// Which one, for people; or the trunk.
+        with: &'a str,
+        /// In which files.
+        files: &'a [String],
     },
     /// The turn has come.
     Turn {

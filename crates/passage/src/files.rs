@@ -6,7 +6,7 @@ use kernel::Id;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Makes a folder that only its owner may enter, and those above it.
 ///
@@ -14,6 +14,14 @@ use std::path::Path;
 /// The folder cannot be made.
 pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Our part of the user's cache folder; none where the environment names no usable one. It is not made here.
+pub(crate) fn cache_dir() -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
+    cache.filter(|cache| cache.is_absolute()).map(|cache| cache.join("signalbox"))
 }
 
 /// Puts a file with that content in one step: it is there whole, and survives a power cut, once this
@@ -126,7 +134,7 @@ pub(crate) fn log_name(ticket: &Id, in_turn: bool) -> String {
 /// Whether a name directly in a state folder is one that we give.
 pub(crate) fn in_state(name: &str) -> bool {
     const FILES: [&str; 3] = ["state.bell", "settings.toml", "settle.lock"];
-    const FOLDERS: [&str; 7] = ["intents", "live", "kept", "logs", "results", "mints", "checks"];
+    const FOLDERS: [&str; 8] = ["intents", "live", "kept", "logs", "results", "mints", "checks", "slots"];
     // The database has files beside it, and a person may have set a damaged one aside under such a name.
     name.starts_with("state.db")
         || FILES.contains(&name)

@@ -35,6 +35,16 @@ pub fn keeps_out(freeze: &FreezeView, branch: &str, head: &str) -> bool {
     !landing::slice::admits(&freeze.admissions, branch, head)
 }
 
+/// What is said to who waits for the end of a freeze.
+#[must_use]
+pub fn waiting_for(freeze: &FreezeView) -> String {
+    let admits = match freeze.admissions.as_slice() {
+        [] => "nothing".to_owned(),
+        admissions => admissions.join(", "),
+    };
+    format!("waiting: frozen by {}, which admits {admits}", freeze.issues.join(", "))
+}
+
 /// What is said of a hold. `left` is how long it lasts, for people.
 #[must_use]
 pub fn held_end(branch: &str, hold: &HoldView, path: &BString, left: &str) -> End {

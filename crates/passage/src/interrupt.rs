@@ -24,9 +24,14 @@ impl Interrupt {
         Some(self.signal.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// Names the process group that must not outlive this process, or none.
-    pub(crate) fn guard(&self, group: Option<i32>) {
-        self.group.store(group.unwrap_or(0), Ordering::Relaxed);
+    /// Names the process group that must not outlive this process.
+    pub(crate) fn guard(&self, group: i32) {
+        self.group.store(group, Ordering::Relaxed);
+    }
+
+    /// That group has ended. One that was named since stays named.
+    pub(crate) fn unguard(&self, group: i32) {
+        let _ = self.group.compare_exchange(group, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Kills the group that was named: for a process that is about to end at once.

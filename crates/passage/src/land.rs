@@ -4,7 +4,7 @@ mod ending;
 pub mod enter;
 mod push;
 
-use crate::check::{self, Checked};
+use crate::check::{self, Before, Checked, Question};
 use crate::end::{End, exit, short};
 use crate::epoch::{Epoch, State, Stop, may_replace};
 use crate::event::{Event, Show};
@@ -13,6 +13,7 @@ use crate::holds;
 use crate::interrupt::Interrupt;
 use crate::journal::Intent;
 use crate::live::Live;
+use crate::lookout::Found;
 use crate::machine::{Do, Machine, Saw, Ways};
 use crate::merging::{self, Landing, Merged, Passenger};
 use crate::numbers;
@@ -76,6 +77,10 @@ pub struct Passage<'a> {
     said: String,
     /// The hold that is in the way: its name and owner.
     hold: Option<(String, String)>,
+    /// What was found out while it waited.
+    found: Found,
+    /// What a check ahead was worth, for the report.
+    ahead: Option<&'static str>,
     /// When its caller wants to wait no longer, for the turn or for a hold.
     deadline: Option<Instant>,
 }
@@ -409,7 +414,18 @@ impl Passage<'_> {
         };
         let limits =
             check::Turn { renewer: &turn.renewer, until: turn.until, began: turn.began, lease: turn.lease };
-        let checked = check::run(self.site, &self.show, &self.interrupt, &self.live, &subject, Some(&limits));
+        let Some(question) = Question::of(self.site, &landing.settings, &landing.tree) else {
+            return Saw::Green;
+        };
+        let before = self.found.before.take();
+        self.ahead =
+            before.as_ref().filter(|before| before.key() == question.key).map(|before| match before {
+                Before::Running(_) => "running",
+                Before::Ended(ended) if ended.code == Some(0) => "passed",
+                Before::Ended(_) => "failed",
+            });
+        let (site, show, subject) = (self.site, &self.show, (&subject, question));
+        let checked = check::in_turn(site, show, &self.interrupt, &self.live, subject, &limits, before);
         match checked {
             Ok(Checked::Green) => {
                 self.check_code = Some(0);

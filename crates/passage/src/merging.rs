@@ -5,7 +5,7 @@ use crate::fault;
 use crate::settings::{Settings, Strategy};
 use crate::site::Site;
 use bstr::{BString, ByteSlice};
-use git::{GitError, Merge, Oid, Remote};
+use git::{GitError, Merge, Oid, Remote, Repo};
 use kernel::Id;
 
 /// A commit that is ready to become the trunk.
@@ -45,6 +45,44 @@ pub struct Passenger<'a> {
     pub turn_no: i64,
 }
 
+/// How a commit fits onto another one.
+#[derive(Debug)]
+pub(crate) enum Fit {
+    /// This tree would land.
+    Tree(Oid),
+    /// It is all there already.
+    Nothing,
+    /// It does not merge.
+    Conflict {
+        /// The paths in conflict.
+        paths: Vec<BString>,
+        /// What git says.
+        messages: Vec<String>,
+    },
+    /// The two have no history in common.
+    Unrelated,
+}
+
+/// How `head` fits onto `old`.
+///
+/// # Errors
+/// Git failed.
+pub(crate) fn fit(repo: &Repo, old: &Oid, head: &Oid, squash: bool) -> Result<Fit, GitError> {
+    if repo.is_ancestor(head, old)? {
+        return Ok(Fit::Nothing);
+    }
+    let tree = match repo.merge(old, head) {
+        Ok(Merge::Clean { tree }) => tree,
+        Ok(Merge::Conflict { paths, messages }) => return Ok(Fit::Conflict { paths, messages }),
+        Err(GitError::Unrelated) => return Ok(Fit::Unrelated),
+        Err(error) => return Err(error),
+    };
+    if squash && tree == repo.tree_of(old)? {
+        return Ok(Fit::Nothing);
+    }
+    Ok(Fit::Tree(tree))
+}
+
 /// Merges a branch into the trunk as the trunk's settings say. No worktree, index or ref is touched but
 /// the one that keeps the result from being collected.
 ///
@@ -63,19 +101,13 @@ pub fn merge(
         repo.keep(who.ticket.as_str(), "landing", &landing.commit)?;
         return Ok(Merged::Ready(Box::new(landing)));
     };
-    if repo.is_ancestor(who.head, old)? {
-        return Ok(Merged::Nothing);
-    }
-    let tree = match repo.merge(old, who.head) {
-        Ok(Merge::Clean { tree }) => tree,
-        Ok(Merge::Conflict { paths, messages }) => return conflict(site, old, who, &paths, &messages),
-        Err(GitError::Unrelated) => return Ok(unrelated(who)),
-        Err(error) => return Err(error),
-    };
     let squash = settings.land.strategy == Strategy::Squash;
-    if squash && tree == repo.tree_of(old)? {
-        return Ok(Merged::Nothing);
-    }
+    let tree = match fit(repo, old, who.head, squash)? {
+        Fit::Tree(tree) => tree,
+        Fit::Nothing => return Ok(Merged::Nothing),
+        Fit::Conflict { paths, messages } => return conflict(site, old, who, &paths, &messages),
+        Fit::Unrelated => return Ok(unrelated(who)),
+    };
     let us = repo.identity(Some(who.head))?;
     let commit = if squash {
         let author = repo.author_of(who.head)?;

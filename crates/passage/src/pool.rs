@@ -41,14 +41,11 @@ const BAYS_MAX: usize = 64;
 /// without a usable cache folder in the state of the repository itself.
 pub(crate) fn folder(repo: &Repo) -> PathBuf {
     let own = repo.common_dir().join("signalbox").join("checks");
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
-    let Some(cache) = cache.filter(|cache| cache.is_absolute()) else { return own };
+    let Some(cache) = files::cache_dir() else { return own };
     let mut hash = Sha256::new();
     hash.update(repo.common_dir().as_os_str().as_encoded_bytes());
     let name: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
-    let dir = cache.join("signalbox").join("checks").join(name);
+    let dir = cache.join("checks").join(name);
     match files::private_dir(&dir).and_then(|()| dir.canonicalize()) {
         Ok(dir) => dir,
         Err(_) => own,

@@ -61,7 +61,7 @@ pub enum Strategy {
 }
 
 /// What must pass before a branch lands.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Check {
     /// The command, run by `sh -c` at the top of a clean checkout of the merged tree.
@@ -76,6 +76,31 @@ pub struct Check {
     /// Files outside the tree whose contents the result depends on; relative to the repository's top.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// How many checks may run at once on a machine: the one in its turn, which never waits, and those of who
+    /// waits, ahead of their turns. With 1 nothing is checked ahead.
+    #[serde(skip_serializing_if = "is_two")]
+    pub parallel: u32,
+    /// Whether who waits checks ahead of its turn.
+    #[serde(skip_serializing_if = "is_true")]
+    pub ahead: bool,
+}
+
+/// The most checks that run at once on a machine.
+pub const PARALLEL_MAX: u32 = 64;
+
+impl Default for Check {
+    fn default() -> Self {
+        let (env, files) = (Vec::new(), Vec::new());
+        Self { command: None, none: false, env, files, parallel: 2, ahead: true }
+    }
+}
+
+fn is_two(n: &u32) -> bool {
+    *n == 2
+}
+
+fn is_true(b: &bool) -> bool {
+    *b
 }
 
 /// A number line that names files.
@@ -125,6 +150,11 @@ impl Settings {
         }
         if self.check.command.as_ref().is_some_and(|c| c.trim().is_empty()) {
             return no("check.command is empty; write check.none = true if nothing is to be checked".into());
+        }
+        if !(1..=PARALLEL_MAX).contains(&self.check.parallel) {
+            return no(format!(
+                "check.parallel is not in 1 to {PARALLEL_MAX}; write how many checks may run at once"
+            ));
         }
         for (at, line) in self.lines.iter().enumerate() {
             if !landing::members::is_scope(&line.name) {
@@ -179,6 +209,8 @@ mod tests {
         for (text, word) in [
             ("[check]\ncommand = 'x'\nnone = true", "check.none"),
             ("[check]\ncommand = ' '", "check.command"),
+            ("[check]\nparallel = 0", "check.parallel"),
+            ("[check]\nparallel = 65", "check.parallel"),
             ("[chekc]\n", "chekc"),
             ("[trunk]\nbranch = 'a..b'", "trunk.branch"),
             ("[trunk]\nremote = '--upload-pack=x'", "trunk.remote"),

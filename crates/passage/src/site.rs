@@ -14,6 +14,7 @@ use std::sync::Arc;
 use store::{OpenError, Options, StateFile};
 
 /// A repository that was set up.
+#[derive(Clone)]
 pub struct Site {
     /// The repository.
     pub repo: Repo,

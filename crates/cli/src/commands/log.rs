@@ -1,5 +1,7 @@
 //! `signalbox log`.
 
+mod stats;
+
 use super::Context;
 use crate::args::Log;
 use crate::outcome::line;
@@ -15,6 +17,10 @@ pub(super) fn run(context: &Context, args: &Log) -> Result<End, End> {
     let view = site.calls().list(None).map_err(|e| refused::end(&e, None))?;
     let settled = site.journal().settled();
     let out = &mut std::io::stdout();
+    if args.stats {
+        stats::show(context, out, &view.ended);
+        return Ok(End::new(exit::DONE, "shown", ""));
+    }
     for stay in view.ended.iter().take(args.count) {
         let fate = settled.iter().rev().find(|s| s.ticket == stay.ticket && Some(s.turn_no) == stay.turn_no);
         if context.json {
@@ -42,8 +48,11 @@ fn row(stay: &EndedView, fate: Option<&Settled>) -> String {
     let outcome = outcome(stay, fate);
     let waited = stay.turn_at.unwrap_or(stay.ended_at) - stay.entered_at;
     let mut parts = vec![format!("waited {}", span(waited))];
-    if let Some(check) = phase(stay, "check") {
-        parts.push(format!("check {}", span(check)));
+    let ahead = stay.report.as_ref().and_then(|report| report.get("ahead")).is_some();
+    match phase(stay, "check") {
+        Some(check) if ahead => parts.push(format!("check {} after it began ahead", span(check))),
+        Some(check) => parts.push(format!("check {}", span(check))),
+        None => {}
     }
     if let Some(push) = phase(stay, "push") {
         parts.push(format!("push {}", span(push)));

@@ -64,7 +64,7 @@ fn row(t: &TicketView, now: Millis) -> String {
         Some(at) => ("turn".to_owned(), now - at),
         None => (format!("{}.", t.position), now - t.entered_at),
     };
-    let step = if t.turn { printable(&t.step) } else { "waiting".to_owned() };
+    let step = if t.step.is_empty() { "waiting".to_owned() } else { printable(&t.step) };
     format!("{place:<5}{:<32} {:<26} {step}, {}", short(&t.branch, 32), short(&t.label, 26), span(since))
 }
 

@@ -8,6 +8,7 @@
     reason = "a test that meets the unexpected fails"
 )]
 
+mod ahead;
 mod behaviour;
 mod behaviour_branches;
 mod behaviour_init;

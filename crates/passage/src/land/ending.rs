@@ -33,7 +33,14 @@ impl Passage<'_> {
         if let Some(stay) = &self.stay {
             let report = self.report(outcome);
             // A stay that has ended already keeps its row in the register.
-            let left = self.site.calls().leave(stay, outcome.as_str(), Some(&report), None);
+            let calls = self.site.calls();
+            let left = match calls.leave(stay, outcome.as_str(), Some(&report), None) {
+                // A box that does not take this report: nobody shall wait for that.
+                Err(error) if error.is(Code::InvalidRequest) => {
+                    calls.leave(stay, outcome.as_str(), None, None)
+                }
+                left => left,
+            };
             self.stands = left.is_err_and(|error| !error.is(Code::TicketGone));
         }
         fault::point("leave:left");
@@ -41,6 +48,7 @@ impl Passage<'_> {
 
     pub(super) fn finish(mut self, why: Why) -> End {
         let end = self.saying(why);
+        self.found.settle();
         self.tidy(why);
         end
     }
@@ -82,6 +90,12 @@ impl Passage<'_> {
         report.insert("phases".into(), json!(self.phases));
         if let Some(code) = self.check_code {
             report.insert("checkCode".into(), code.into());
+        }
+        if let Some(ahead) = self.ahead {
+            report.insert("ahead".into(), ahead.into());
+        }
+        if let Some(wait) = self.found.estimate {
+            report.insert("estimate".into(), json!([wait.low, wait.high]));
         }
         if !self.files.is_empty() {
             let first = self.files.iter().take(REPORT_FILES_MAX);
@@ -254,7 +268,7 @@ impl Passage<'_> {
             branch: &self.site.trunk.branch,
             turn_no: self.turn.as_ref().map_or(0, |turn| turn.no),
         };
-        match check::run(self.site, &self.show, &self.interrupt, &self.live, &subject, None) {
+        match check::of_trunk(self.site, &self.show, &self.interrupt, &self.live, &subject) {
             Ok(Checked::Green) => Some("branch"),
             Ok(Checked::Red(_)) => Some("trunk"),
             _ => None,

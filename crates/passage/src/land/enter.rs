@@ -4,10 +4,12 @@ use super::{Options, Passage};
 use crate::end::{End, exit, naming, quoted, short};
 use crate::event::{Event, Show};
 use crate::fault;
+use crate::holds;
 use crate::interrupt::Interrupt;
 use crate::kept;
 use crate::live::{self, Live};
 use crate::locked;
+use crate::lookout::{Found, Lookout, Waiter};
 use crate::machine::Saw;
 use crate::renew;
 use crate::settings::Settings;
@@ -87,6 +89,8 @@ impl<'a> Passage<'a> {
             end: None,
             said: String::new(),
             hold: None,
+            found: Found::default(),
+            ahead: None,
             deadline,
         })
     }
@@ -94,6 +98,8 @@ impl<'a> Passage<'a> {
     pub(super) fn enter(&mut self) -> Saw {
         // What is reported is this stay's.
         self.phases.clear();
+        self.found = Found::default();
+        self.ahead = None;
         let enter = Enter {
             ticket: self.ticket.clone(),
             branch: self.options.branch.clone(),
@@ -128,12 +134,7 @@ impl<'a> Passage<'a> {
 
     fn tell(&self, view: &TicketView) {
         if let Some(freeze) = &view.blocked {
-            let admits = match freeze.admissions.as_slice() {
-                [] => "nothing".to_owned(),
-                admissions => admissions.join(", "),
-            };
-            let issues = freeze.issues.join(", ");
-            self.show.show(&Event::Note(&format!("waiting: frozen by {issues}, which admits {admits}")));
+            self.show.show(&Event::Note(&holds::waiting_for(freeze)));
         }
         let Some(holder) = view.ahead.first() else { return };
         self.show.show(&Event::Waiting {
@@ -141,6 +142,7 @@ impl<'a> Passage<'a> {
             holder: &holder.label,
             branch: &holder.branch,
             step: &holder.step,
+            wait: None,
         });
     }
 
@@ -150,6 +152,7 @@ impl<'a> Passage<'a> {
         let Some(stay) = self.stay.clone() else { return Saw::Broken };
         let deadline = self.deadline;
         let mut lease = None;
+        let lookout = self.look_out(&stay);
         loop {
             let every = lease.map_or(1_000, renew::interval).min(WAIT_MAX_MS);
             let answer = match self.wait_once(&stay, every, deadline) {
@@ -158,11 +161,11 @@ impl<'a> Passage<'a> {
                 Waited::Interrupted => return Saw::Interrupted,
             };
             match answer {
-                Ok(view) if view.turn => return self.begin_turn(&view),
-                Ok(view) => {
-                    lease = Some(view.lease_until - view.touched_at);
-                    self.tell(&view);
+                Ok(view) if view.turn => {
+                    self.found = lookout.end();
+                    return self.begin_turn(&view);
                 }
+                Ok(view) => lease = Some(view.lease_until - view.touched_at),
                 Err(error) if error.is(Code::TicketGone) => return Saw::Gone,
                 Err(error) => {
                     self.end = Some(crate::refused::end(&error, None));
@@ -172,6 +175,17 @@ impl<'a> Passage<'a> {
         }
     }
 
+    fn look_out(&self, stay: &Stay) -> Lookout {
+        let waiter = Waiter {
+            show: Arc::clone(&self.show),
+            interrupt: self.interrupt.clone(),
+            branch: self.options.branch.clone(),
+            head: self.head.clone(),
+            stay: stay.clone(),
+        };
+        Lookout::start(self.site, waiter)
+    }
+
     /// Leaves, so that nobody starves, and waits until the hold that is in the way has ended. A lapse of the
     /// hold is noticed by the clock, a close by the queue's change mark.
     pub(super) fn await_hold(&mut self) -> Saw {
@@ -179,6 +193,7 @@ impl<'a> Passage<'a> {
         self.turn = None;
         self.epoch = None;
         self.landing = None;
+        self.found = Found::default();
         let Some((name, owner)) = self.hold.take() else { return Saw::HoldEnded };
         self.show.show(&Event::Note(&format!("waiting for the hold {name} of {owner} to end")));
         let mut told = false;
