@@ -16,16 +16,20 @@ use crate::results::Verdict;
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::slots;
-use client::{QueueView, Stay, TicketView, Typed};
+use client::{EndedView, QueueView, Stay, TicketView, Typed};
 use git::Oid;
 use kernel::{Id, Millis};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many of those ahead are merged at the most; further behind nothing can be foretold.
-const FORESIGHT_MAX: usize = 20;
+/// Behind how many others it is not worth while yet to merge them all; more where more checks may run at once.
+const FORESIGHT: usize = 4;
+
+/// How long one has waited before anything is merged: most waits are shorter.
+const FIRST: Duration = Duration::from_millis(300);
 
 /// How often a running check is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -33,8 +37,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How soon it is tried again where a slot was taken, or where one ahead may turn out to fail.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// The least time between two looks at the queue.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The least time between two looks at the queue: for who is near its turn, and for who is not.
+const PAUSE: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// How long one look at the queue waits for a change, in milliseconds.
 const FOLLOW_MS: Millis = 20_000;
@@ -129,8 +133,8 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The queue, each time that it has changed.
-fn follow(site: &Site) -> Receiver<QueueView> {
+/// The queue, each time that it has changed; less often while its reader is `far` behind.
+fn follow(site: &Site, far: Arc<AtomicBool>) -> Receiver<QueueView> {
     let (sender, views) = sync_channel(1);
     let (signals, project) = (Arc::clone(&site.signals), site.project.clone());
     std::thread::spawn(move || {
@@ -147,7 +151,7 @@ fn follow(site: &Site) -> Receiver<QueueView> {
                 }
                 Err(_) => std::thread::sleep(Duration::from_secs(1)),
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(PAUSE[usize::from(far.load(Ordering::Relaxed))]);
         }
     });
     views
@@ -164,6 +168,9 @@ struct Watch<'a> {
     trunk: Option<Oid>,
     told: HashSet<String>,
     step: String,
+    began: Instant,
+    far: Arc<AtomicBool>,
+    worth_it: bool,
     again: Option<Instant>,
 }
 
@@ -172,18 +179,33 @@ impl<'a> Watch<'a> {
         let ticket = waiter.stay.ticket.clone();
         let (world, trunk) = (None, None);
         let (read_for, told, step) = (vec![-1], HashSet::new(), String::new());
-        Self { site, waiter, ticket, shared, world, read_for, trunk, told, step, again: None }
+        let (began, far) = (Instant::now(), Arc::new(AtomicBool::new(false)));
+        Self {
+            site,
+            waiter,
+            ticket,
+            shared,
+            world,
+            read_for,
+            trunk,
+            told,
+            step,
+            began,
+            far,
+            worth_it: true,
+            again: None,
+        }
     }
 
     fn run(mut self) {
-        let views = follow(self.site);
+        let views = follow(self.site, Arc::clone(&self.far));
         let mut view = None;
         while !lock(&self.shared).stop {
             match views.recv_timeout(LOOK) {
                 Ok(new) => {
                     self.tell(&new);
                     view = Some(new);
-                    self.again = Some(Instant::now());
+                    self.again = Some(Instant::now().max(self.began + FIRST));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(LOOK),
@@ -206,9 +228,17 @@ impl<'a> Watch<'a> {
             .then(|| view.tickets[..mine].iter().filter(comes).collect())
     }
 
+    /// Whether so many are before this one that it is not worth while yet to merge them all.
+    fn far(&self, before: usize) -> bool {
+        // Which settings count is known once they were read; until then what this worktree has must do.
+        let parallel = self.world.as_ref().map_or(self.site.settings.check.parallel, Foresight::parallel);
+        before > FORESIGHT.max(usize::try_from(parallel).unwrap_or(FORESIGHT))
+    }
+
     fn look(&mut self, view: &QueueView) {
         let Some(before) = self.before(view) else { return };
-        if before.len() <= FORESIGHT_MAX && self.foresee(&before).is_none() {
+        self.worth_it = worth_it(&view.ended);
+        if !self.far(before.len()) && self.foresee(&before).is_none() {
             // What cannot be read or merged now is left to the turn.
             if let Some(world) = &mut self.world {
                 world.forget();
@@ -227,6 +257,7 @@ impl<'a> Watch<'a> {
             }
         }
         let Some(before) = self.before(view) else { return };
+        self.far.store(self.far(before.len()), Ordering::Relaxed);
         let Some(first) = before.first() else { return };
         let now = self.site.clock.now();
         let elapsed = first.turn_at.map_or(0, |at| now - at);
@@ -277,7 +308,10 @@ impl<'a> Watch<'a> {
                 Some(world) => world.settings(settings),
                 None => self.world = Some(Foresight::new(self.site, settings)),
             }
-            self.trunk = seen.trunk;
+            self.trunk = match (&seen.trunk, &mut self.world) {
+                (Some(trunk), Some(world)) => Some(world.trunk(trunk).ok()?),
+                _ => None,
+            };
             self.read_for = stays;
         }
         self.trunk.clone()
@@ -299,9 +333,11 @@ impl<'a> Watch<'a> {
     /// That commit is expected to land, on `base`, with so many `landed` of those `before`: its check, if it may run.
     fn expect(&mut self, commit: &Oid, base: &Oid, before: usize, landed: usize) -> Option<()> {
         let (settings, _) = self.site.trunk_settings(Some(base)).ok()?;
-        let tree = self.site.repo.tree_of(commit).ok()?;
+        let tree = self.world.as_mut()?.tree(commit).ok()?;
         let Some(question) = Question::of(self.site, &settings, &tree) else { return Some(()) };
-        let room = settings.check.ahead && before < usize::try_from(settings.check.parallel).unwrap_or(0);
+        let room = self.worth_it
+            && settings.check.ahead
+            && before < usize::try_from(settings.check.parallel).unwrap_or(0);
         if lock(&self.shared).before.as_ref().is_some_and(|known| known.key() == question.key) {
             // Where it failed, one ahead may be to blame, and be found out.
             if self.failed() {
@@ -400,6 +436,16 @@ impl<'a> Watch<'a> {
         // Only a word for others; a place that is gone is noticed by the wait.
         let _ = self.site.calls().patience(Duration::ZERO).renew(&self.waiter.stay, Some(step));
     }
+}
+
+/// How short a check is not worth running ahead, in milliseconds.
+const SHORT: Millis = 500;
+
+/// Whether any of the last checks took long enough for one ahead to save time. One that was not needed in its turn took
+/// no time there, so the longest counts.
+fn worth_it(ended: &[EndedView]) -> bool {
+    let check = |stay: &EndedView| stay.report.as_ref()?.get("phases")?.get("check")?.as_i64();
+    ended.iter().filter_map(check).max().is_none_or(|longest| longest >= SHORT)
 }
 
 /// How every warning of a conflict begins, and what others see of who has one.

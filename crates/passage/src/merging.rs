@@ -68,16 +68,14 @@ pub(crate) enum Fit {
 /// # Errors
 /// Git failed.
 pub(crate) fn fit(repo: &Repo, old: &Oid, head: &Oid, squash: bool) -> Result<Fit, GitError> {
-    if repo.is_ancestor(head, old)? {
-        return Ok(Fit::Nothing);
-    }
     let tree = match repo.merge(old, head) {
         Ok(Merge::Clean { tree }) => tree,
         Ok(Merge::Conflict { paths, messages }) => return Ok(Fit::Conflict { paths, messages }),
         Err(GitError::Unrelated) => return Ok(Fit::Unrelated),
         Err(error) => return Err(error),
     };
-    if squash && tree == repo.tree_of(old)? {
+    // What is there already changes nothing; so does a branch that undoes itself, which a merge keeps.
+    if tree == repo.tree_of(old)? && (squash || repo.is_ancestor(head, old)?) {
         return Ok(Fit::Nothing);
     }
     Ok(Fit::Tree(tree))

@@ -1,6 +1,6 @@
 //! Checks ahead of the turn: what waits is checked as it is expected to land, and lands as it was checked.
 
-use crate::harness::{Running, Tree, World, eventually};
+use crate::harness::{Running, Tree, World, eventually, executable};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -344,6 +344,31 @@ fn a_wait_is_estimated_from_the_last_turns_and_the_log_tells_how_good_that_was()
     ahead     0 had their check begun ahead of their turn
     estimates 1 of 1 waits ended within the range that was told
     ");
+}
+
+#[test]
+fn what_was_foreseen_is_not_merged_again_when_it_has_landed() {
+    for strategy in ["merge", "squash"] {
+        let line = Line::with(4, &format!("[land]\nstrategy = \"{strategy}\"\n"));
+        for branch in names(4) {
+            line.repo.branch(&branch);
+        }
+        let (git, calls) = (line.world.path("git.sh"), line.world.path("calls"));
+        let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec git \"$@\"\n", calls.display());
+        std::fs::write(&git, script).unwrap();
+        executable(&git);
+        let mut landing = line.land(&names(3));
+        let last = line.repo.env("SIGNALBOX_GIT", git.to_str().unwrap());
+        landing.push(last.start(&["land", "b3"]));
+        line.begun(4);
+        line.world.advance(1_000);
+        for running in landing {
+            assert_eq!(running.end().exit, Some(0));
+        }
+        let calls = std::fs::read_to_string(&calls).unwrap();
+        let merges = calls.lines().filter(|call| call.contains("merge-tree")).count();
+        assert_eq!(merges, 5, "four while it waits, one in its turn: {calls}");
+    }
 }
 
 #[test]
