@@ -200,7 +200,9 @@ fn decide_queue(
             holds::open_freeze(desk, issue, opener, admissions, *declared_at).map(Some)
         }
         Verb::CloseFreeze { issues } => holds::close_freeze(desk, issues).map(Some),
-        Verb::Replace { replacement } => replace::replace(desk, slice, &call.project, replacement).map(Some),
+        Verb::Replace { replacement } => {
+            replace::replace(desk, slice, &call.project, replacement, clock).map(Some)
+        }
         Verb::Lift { turn_no, lines } => Ok(Some(lift(desk, slice, call, *turn_no, lines))),
     }
 }

@@ -2,15 +2,17 @@
 
 use crate::queue::Desk;
 use crate::slice::{Change, Outcome, Project, Slice, State};
-use kernel::{Code, Id, Refusal};
+use kernel::{Code, Id, Millis, Refusal};
 use serde_json::{Value, json};
 
-/// Replaces the id. Numbers, counters, open holds and the freeze are carried over; the tickets end.
+/// Replaces the id. Numbers, counters, open holds and the freeze are carried over; the tickets end. The old
+/// project's time is not: the new one's begins at `clock`, so that a clock that was once ahead is left behind.
 pub(crate) fn replace(
     desk: &mut Desk<'_>,
     slice: &Slice,
     project: &Id,
     replacement: &Id,
+    clock: Millis,
 ) -> Result<Value, Refusal> {
     let done = json!({ "replaced": true });
     let taken = |detail: &'static str| Refusal::new(Code::ReplacementTaken, detail);
@@ -32,7 +34,7 @@ pub(crate) fn replace(
     }
     desk.moved();
     let State { turn_no, entry, .. } = desk.state;
-    let state = State { time: desk.now, turn_no, entry, mark: 1 };
+    let state = State { time: clock, turn_no, entry, mark: 1 };
     desk.push(Change::State { project: replacement.clone(), state });
     desk.push(Change::CopyLines { from: project.clone(), to: replacement.clone() });
     for hold in desk.open_holds().cloned().collect::<Vec<_>>() {

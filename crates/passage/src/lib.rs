@@ -29,6 +29,7 @@ pub mod numbers;
 pub mod pool;
 pub mod process;
 pub mod procs;
+pub mod project_time;
 pub mod refused;
 pub mod renew;
 mod requests;

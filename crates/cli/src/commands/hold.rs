@@ -7,7 +7,7 @@ use crate::times::{point, span};
 use client::{FreezeView, HoldView};
 use passage::Site;
 use passage::end::{End, exit, naming, printable, short};
-use passage::refused;
+use passage::{project_time, refused};
 use serde_json::json;
 
 pub(super) fn hold(context: &Context, command: HoldCommand) -> Result<End, End> {
@@ -20,7 +20,7 @@ pub(super) fn hold(context: &Context, command: HoldCommand) -> Result<End, End> 
             let opened = site
                 .calls()
                 .open_hold((&name, &owner), &paths, until, None)
-                .map_err(|e| refused::end(&e, None))?;
+                .map_err(|e| ahead(context, &site, refused::end(&e, None)))?;
             let text = format!("the hold {{}} is open until {}", point(opened.hold.until));
             let mut end =
                 End::new(exit::DONE, "opened", naming(&text, [&name])).fact("until", opened.hold.until);
@@ -45,6 +45,13 @@ pub(super) fn hold(context: &Context, command: HoldCommand) -> Result<End, End> 
         }
         HoldCommand::List => list(context, &site),
     }
+}
+
+/// A hold that would have ended by the project's own time is refused for its end; then that time is the reason.
+fn ahead(context: &Context, site: &Site, end: End) -> End {
+    let queue = (end.code == "invalid_request").then(|| site.calls().list(None).ok()).flatten();
+    let text = queue.and_then(|view| project_time::ahead(context.clock.now(), super::queue::latest(&view)));
+    text.into_iter().fold(end, End::more)
 }
 
 fn list(context: &Context, site: &Site) -> Result<End, End> {

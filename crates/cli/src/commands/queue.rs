@@ -3,12 +3,13 @@
 use super::Context;
 use crate::args::Queue;
 use crate::outcome::line;
+use crate::screen;
 use crate::signals;
 use crate::times::span;
 use client::{QueueView, TicketView};
 use kernel::Millis;
 use passage::end::{End, exit, printable, short};
-use passage::{Site, refused};
+use passage::{Event, Site, project_time, refused};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 
@@ -21,10 +22,15 @@ pub(super) fn run(context: &Context, args: &Queue) -> Result<End, End> {
     let live = std::io::stdout().is_terminal() && !context.json;
     let mut seen: Option<QueueView> = None;
     let mut lines = 0;
+    let mut warned = false;
     loop {
         let after = seen.as_ref().map(|view| (view.mark.as_str(), WAIT_MS));
         let view = site.calls().list(after).map_err(|e| refused::end(&e, None))?;
         let changed = seen.as_ref().is_none_or(|seen| seen.mark != view.mark);
+        if !warned && let Some(text) = project_time::ahead(context.clock.now(), latest(&view)) {
+            warned = true;
+            screen::fitting(context.json).show(&Event::Warning(&text));
+        }
         if changed || live {
             if live && lines > 0 {
                 // Up over what was drawn before, and clear from there.
@@ -39,6 +45,12 @@ pub(super) fn run(context: &Context, args: &Queue) -> Result<End, End> {
         }
     }
     Ok(End::new(exit::DONE, "shown", ""))
+}
+
+/// The latest time that the view shows: the project's is at least that.
+pub(super) fn latest(view: &QueueView) -> Millis {
+    let of_tickets = view.tickets.iter().map(|ticket| ticket.touched_at);
+    of_tickets.chain(view.ended.iter().map(|ended| ended.ended_at)).max().unwrap_or(Millis::MIN)
 }
 
 fn show(context: &Context, site: &Site, view: &QueueView) -> usize {

@@ -29,6 +29,7 @@ mod holds;
 mod house;
 mod landing;
 mod mended;
+mod mended_time;
 mod promises;
 mod refusals;
 mod refusals_clones;

@@ -217,6 +217,26 @@ fn a_replaced_project_carries_its_numbers_holds_freeze_and_turn_counter_over() {
 }
 
 #[test]
+fn a_replacements_time_begins_at_the_clock_and_leaves_one_that_was_ahead_behind() {
+    let mut model = Model::new();
+    let hours_ahead = model.now + 36_000_000;
+    model.call_at("queue/enter", entry(1), hours_ahead).answer();
+    assert_eq!(model.call("queue/enter", entry(2)).answer()["enteredAt"], hours_ahead, "never backwards");
+    let until = model.now + 1_000;
+    let hold = json!({ "name": "n", "paths": ["a"], "owner": "o", "until": until });
+    assert_eq!(
+        model.call("hold/open", hold.clone()),
+        refused(400, "invalid_request"),
+        "it has ended by then"
+    );
+    let body = json!({ "project": id(1).as_str(), "replacement": id(2).as_str() });
+    model.call("project/replace", body).answer();
+    model.project = id(2);
+    assert_eq!(model.enter(3).answer()["enteredAt"], model.now);
+    assert_eq!(model.call("hold/open", hold).answer()["until"], until);
+}
+
+#[test]
 fn a_replacement_must_be_fresh() {
     let mut model = Model::new();
     model.call("mint", json!({ "scope": "a" }));

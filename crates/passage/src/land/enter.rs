@@ -11,6 +11,7 @@ use crate::live::{self, Live};
 use crate::locked;
 use crate::lookout::{Found, Lookout, Waiter};
 use crate::machine::Saw;
+use crate::project_time;
 use crate::renew;
 use crate::settings::Settings;
 use crate::settle;
@@ -117,6 +118,9 @@ impl<'a> Passage<'a> {
             }
         };
         self.stay = Some(Stay { ticket: self.ticket.clone(), entry: view.entry });
+        if let Some(text) = project_time::ahead(self.site.clock.now(), view.touched_at) {
+            self.show.show(&Event::Warning(&text));
+        }
         let position = u64::try_from(view.position).unwrap_or(0);
         self.show.show(&Event::Entered { ticket: self.ticket.as_str(), position });
         if view.turn {
