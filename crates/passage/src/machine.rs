@@ -281,7 +281,8 @@ impl Machine {
         self.takes = 0;
         self.merges = 0;
         self.pushes = 0;
-        Do::TakeEpoch
+        // What pushes nothing need not be fenced, and moves nothing at the remote.
+        if self.ways.dry_run { Do::Confirm } else { Do::TakeEpoch }
     }
 
     fn epoch_refused(&mut self) -> Do {
@@ -370,9 +371,11 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_stops_before_the_push() {
+    fn a_dry_run_takes_no_epoch_and_stops_before_the_push() {
         let mut machine = of(true, true);
-        run(&mut machine, TO_CHECK);
+        assert_eq!(run(&mut machine, &TO_CHECK[..2]), Do::Confirm);
+        run(&mut machine, &TO_CHECK[3..]);
+        assert_eq!(machine.now(), Do::Check);
         assert_eq!(machine.next(Saw::Green), Do::Leave(Outcome::Withdrawn, Why::DryRun));
     }
 

@@ -49,6 +49,25 @@ fn refusals_say_what_to_type_for_the_same_state_and_the_same_dry_run() {
 }
 
 #[test]
+fn a_dry_run_moves_nothing_at_the_remote() {
+    let world = World::new();
+    let remote = world.bare("remote");
+    let repo = world.clone_of(&remote, "r");
+    repo.ok(&["init", "--check", "true"]);
+    repo.branch("feature");
+    repo.branch("other");
+    let refs = || remote.git(&["for-each-ref"]);
+    let fresh = refs();
+    assert_eq!(repo.ok(&["land", "feature", "--dry-run"]).code(), "dry_run");
+    assert_eq!(refs(), fresh, "before the first landing");
+    assert_eq!(repo.ok(&["land", "feature"]).code(), "landed");
+    let landed = refs();
+    assert_eq!(repo.ok(&["land", "other", "--dry-run"]).code(), "dry_run");
+    assert_eq!(refs(), landed, "after one");
+    assert_eq!(repo.leftovers(), [""; 0]);
+}
+
+#[test]
 fn refusals_by_a_hold_come_when_the_wait_is_over() {
     let world = World::new();
     let repo = ready(&world);
