@@ -309,7 +309,7 @@ fn touch(desk: &mut Desk<'_>, stay: &Stay, step: Option<&str>) -> Result<(), Ref
     Ok(())
 }
 
-/// Raises, never lowers, and answers what stands now. A holder whose turn is no longer the latest has
+/// Raises, never lowers, and answers what stands now: a lift to 0 only reads. A holder whose turn is no longer the latest has
 /// lost it.
 fn lift(
     desk: &mut Desk<'_>,
@@ -329,6 +329,11 @@ fn lift(
         stand.insert(scope, now);
     }
     for (scope, value) in &stand {
+        let stored = slice.projects.get(&call.project).and_then(|p| p.lines.get(*scope)).copied();
+        // A line that does not stand and is raised to nothing still takes any floor.
+        if stored.unwrap_or(0) == *value {
+            continue;
+        }
         desk.push(Change::Line { project: call.project.clone(), scope: (*scope).to_owned(), value: *value });
     }
     json!({

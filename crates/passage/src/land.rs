@@ -391,7 +391,7 @@ impl Passage<'_> {
 
     fn numbers(&mut self) -> Saw {
         let Some(landing) = &self.landing else { return Saw::Broken };
-        match numbers::duplicate(self.site, landing, &self.passenger()) {
+        match numbers::refusal(self.site, landing, &self.passenger()) {
             Ok(None) => Saw::NumbersFine,
             Ok(Some(end)) => {
                 self.end = Some(end);

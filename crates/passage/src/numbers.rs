@@ -1,7 +1,7 @@
 //! Numbers in file names: two files with one number are refused, and a mint starts above what the trunk
 //! uses.
 
-use crate::end::{End, exit, naming, short};
+use crate::end::{End, exit, land_command, naming, quoted, short};
 use crate::merging::{Landing, Passenger};
 use crate::requests::Requests;
 use crate::settings::Settings;
@@ -13,11 +13,12 @@ use git::{GitError, Oid};
 use kernel::{Code, Id};
 use std::collections::BTreeMap;
 
-/// Two files with one number that the merge would bring together.
+/// Why the numbers of the merged files keep it from landing: two files with one number, or a number so far above
+/// the ones that were issued that no further one could be minted.
 ///
 /// # Errors
 /// Git failed.
-pub fn duplicate(site: &Site, landing: &Landing, who: &Passenger<'_>) -> Result<Option<End>, GitError> {
+pub fn refusal(site: &Site, landing: &Landing, who: &Passenger<'_>) -> Result<Option<End>, GitError> {
     let lines: Vec<(&str, Template)> = landing
         .settings
         .lines
@@ -29,29 +30,68 @@ pub fn duplicate(site: &Site, landing: &Landing, who: &Passenger<'_>) -> Result<
     }
     let merged = site.repo.tree_paths(&landing.tree)?;
     let before = landing.old.as_ref().map_or(Ok(Vec::new()), |old| site.repo.tree_paths(old))?;
-    for (name, template) in lines {
+    for (name, template) in &lines {
         let stood = template.numbered(&before);
+        let line = Numbered { name, template };
         for (number, files) in template.numbered(&merged) {
             let stood = stood.get(&number).map_or(&[][..], Vec::as_slice);
             let Some(added) = files.iter().find(|file| !stood.contains(file)) else { continue };
             let Some(other) = files.iter().find(|file| *file != added) else { continue };
             let other_stood = stood.contains(other);
-            return Ok(Some(refusal(site, landing, who, (name, number), added, (other, other_stood))?));
+            return Ok(Some(duplicate(site, landing, who, line, number, added, (other, other_stood))?));
+        }
+    }
+    for (name, template) in &lines {
+        let highest = template.numbered(&before).keys().next_back().copied().unwrap_or(0);
+        let merged = template.numbered(&merged);
+        let Some((number, files)) = merged.last_key_value().filter(|(number, _)| **number > highest) else {
+            continue;
+        };
+        if let Some(end) = never_issued(site, who, Numbered { name, template }, *number, files[0]) {
+            return Ok(Some(end));
         }
     }
     Ok(None)
 }
 
-fn refusal(
+/// A line whose files carry its numbers.
+#[derive(Debug, Clone, Copy)]
+struct Numbered<'a> {
+    name: &'a str,
+    template: &'a Template,
+}
+
+impl Numbered<'_> {
+    /// What to type so that a file of the branch gets a fresh number.
+    fn mend(self, end: End, branch: &str, file: &[u8]) -> End {
+        let mint = format!("signalbox mint {}", quoted(self.name));
+        let end = end.next(mint.clone());
+        let to = file.to_str().ok().and_then(|file| Some((file, self.template.around(file)?)));
+        let Some((file, [before, after])) = to else {
+            return end.more("Mint a number, rename the file on the branch, commit, and land again.");
+        };
+        let part = |part: &str| if part.is_empty() { String::new() } else { quoted(part) };
+        let to = format!("{}\"$n\"{}", part(before), part(after));
+        end.more("On the branch:")
+            .more(format!("  git switch {}", quoted(branch)))
+            .more(format!("  n=$(printf %0{}d \"$({mint})\")", self.template.width()))
+            .more(format!("  git mv -- {} {to}", quoted(file)))
+            .more(format!("  git commit -m {}", quoted(&format!("A fresh number for {}", short(file, 60)))))
+            .more(format!("  {}", land_command(branch, "")))
+    }
+}
+
+fn duplicate(
     site: &Site,
     landing: &Landing,
     who: &Passenger<'_>,
-    (line, number): (&str, i64),
+    line: Numbered<'_>,
+    number: i64,
     added: &[u8],
     (other, other_stood): (&[u8], bool),
 ) -> Result<End, GitError> {
     let text = format!("{{}} {number} is used by two files; give {{}} a fresh one");
-    let text = naming(&text, [line, &added.to_str_lossy()]);
+    let text = naming(&text, [line.name, &added.to_str_lossy()]);
     let from = match (&landing.old, other_stood) {
         (Some(old), true) => site.repo.last_change(None, old, other)?.map_or_else(
             || "in the trunk".to_owned(),
@@ -60,31 +100,71 @@ fn refusal(
         _ => format!("from {}", short(who.branch, 40)),
     };
     let file = |path: &[u8]| short(&path.to_str_lossy(), 80);
-    Ok(End::new(exit::MEND, "duplicate_number", text)
+    let end = End::new(exit::MEND, "duplicate_number", text)
         .more(format!("{}: from {}", file(added), short(who.branch, 40)))
         .more(format!("{}: {from}", file(other)))
-        .more("Mint a number, rename the file on the branch, commit, and land again.")
-        .next(format!("signalbox mint {line}"))
         .fact("files", vec![added.to_str_lossy().into_owned(), other.to_str_lossy().into_owned()])
-        .fact("line", line)
-        .fact("number", number))
+        .fact("line", line.name)
+        .fact("number", number);
+    Ok(line.mend(end, who.branch, added))
 }
 
-/// The highest number of a line that the trunk's files use; 0 where none does.
+/// A mint starts above the trunk's files, and lifts a line by so much at the most: a file with a higher number
+/// would keep its line from every further mint. A line that was never minted takes any floor, up to the greatest.
+fn never_issued(
+    site: &Site,
+    who: &Passenger<'_>,
+    line: Numbered<'_>,
+    number: i64,
+    file: &[u8],
+) -> Option<End> {
+    let limits = kernel::Limits::default();
+    if number <= limits.floor_lift_max {
+        return None;
+    }
+    // Where the box does not tell, a file that may do harm is no reason to keep a branch out.
+    let stands = site.calls().lift(None, &[(line.name.to_owned(), 0)], None).ok()?;
+    let issued = stands.lines.first()?.value;
+    let room_left = limits.floor_max - limits.floor_lift_max;
+    let most = if issued == 0 { room_left } else { room_left.min(issued + limits.floor_lift_max) };
+    if number <= most {
+        return None;
+    }
+    let text = format!("{{}} {number} was never issued (the highest is {issued}); give {{}} a fresh number");
+    let end = End::new(exit::MEND, "number_not_issued", naming(&text, [line.name, &file.to_str_lossy()]))
+        .more(format!("{}: from {}", short(&file.to_str_lossy(), 80), short(who.branch, 40)))
+        .more(format!(
+            "With it in the trunk the line would be stuck: a mint starts above the trunk's files, and at most {} \
+             above the line.",
+            limits.floor_lift_max
+        ))
+        .fact("files", vec![file.to_str_lossy().into_owned()])
+        .fact("line", line.name)
+        .fact("number", number)
+        .fact("issued", issued);
+    Some(line.mend(end, who.branch, file))
+}
+
+/// The highest number of a line that the trunk's files use, with the file; none where no file has one.
 ///
 /// # Errors
 /// Git failed.
-pub fn highest(site: &Site, trunk: Option<&Oid>, template: &Template) -> Result<i64, GitError> {
+pub fn highest(
+    site: &Site,
+    trunk: Option<&Oid>,
+    template: &Template,
+) -> Result<Option<(i64, BString)>, GitError> {
     let paths = trunk.map_or(Ok(Vec::new()), |trunk| site.repo.tree_paths(trunk))?;
-    Ok(template.numbered(&paths).keys().next_back().copied().unwrap_or(0))
+    let numbered = template.numbered(&paths);
+    Ok(numbered.last_key_value().and_then(|(number, files)| Some((*number, BString::from(*files.first()?)))))
 }
 
-/// The highest number in the names of the trunk's files that a glob matches: the first run of digits of
-/// the file's own name.
+/// The highest number in the names of the trunk's files that a glob matches, with the file: the first run of digits
+/// of the file's own name.
 ///
 /// # Errors
 /// The glob cannot be meant, or git failed.
-pub fn highest_by_glob(site: &Site, trunk: Option<&Oid>, glob: &str) -> Result<i64, End> {
+pub fn highest_by_glob(site: &Site, trunk: Option<&Oid>, glob: &str) -> Result<Option<(i64, BString)>, End> {
     let pattern = glob::Pattern::new(glob).map_err(|e| {
         End::new(exit::USAGE, "bad_glob", format!("--floor-from is no pattern: {}", short(e.msg, 60)))
     })?;
@@ -97,7 +177,7 @@ pub fn highest_by_glob(site: &Site, trunk: Option<&Oid>, glob: &str) -> Result<i
         let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
         digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     };
-    Ok(paths.iter().filter_map(number).max().unwrap_or(0))
+    Ok(paths.iter().filter_map(|path| Some((number(path)?, path.clone()))).max())
 }
 
 /// Where a mint starts.
@@ -133,14 +213,17 @@ pub fn mint(
 ) -> Result<Block, End> {
     let seen = site.read_trunk()?;
     let (settings, _) = site.trunk_settings(seen.trunk.as_ref())?;
-    let mut floors: Vec<i64> = floor.number.into_iter().collect();
+    let mut floors: Vec<(i64, Option<BString>)> =
+        floor.number.map(|number| (number, None)).into_iter().collect();
+    let used = |(number, file)| (number, Some(file));
     if let Some(glob) = &floor.glob {
-        floors.push(highest_by_glob(site, seen.trunk.as_ref(), glob)?);
+        floors.extend(highest_by_glob(site, seen.trunk.as_ref(), glob)?.map(used));
     }
     if let Some(template) = settings.template(line) {
-        floors.push(highest(site, seen.trunk.as_ref(), &template).map_err(End::internal)?);
+        floors.extend(highest(site, seen.trunk.as_ref(), &template).map_err(End::internal)?.map(used));
     }
-    let mut sent = floors.into_iter().max().unwrap_or(0);
+    let highest = floors.into_iter().max();
+    let mut sent = highest.as_ref().map_or(0, |(number, _)| *number);
     let requests = Requests::of(&site.state);
     if let Some(request) = request {
         match requests.sent(request, floor) {
@@ -156,15 +239,40 @@ pub fn mint(
             let _ = requests.remember(&request, floor, sent);
         }
         let mut end = crate::refused::end(&e, Some(&request));
-        if e.is(Code::FloorTooFar) {
-            end = end.more(
-                "A line that exists is lifted by at most 1000 at a time, so that a slip of the pen \
-                            does not burn a million numbers. Raise it in steps with --floor.",
-            );
+        match &highest {
+            Some((number, Some(file)))
+                if *number == sent && (e.is(Code::FloorTooFar) || e.is(Code::InvalidRequest)) =>
+            {
+                end = stuck(site, end, line, *number, file);
+            }
+            _ if e.is(Code::FloorTooFar) => {
+                end = end.more(
+                    "A line that exists is lifted by at most 1000 at a time, so that a slip of the pen \
+                     does not burn a million numbers. Raise it in steps with --floor.",
+                );
+            }
+            _ => {}
         }
         end
     })?;
     Ok(Block { first: minted.first, last: minted.last, settings })
+}
+
+/// What the trunk's own file keeps from being minted. An end that is about something else stays as it is.
+fn stuck(site: &Site, end: End, line: &str, number: i64, file: &BString) -> End {
+    let limits = kernel::Limits::default();
+    if end.code == "invalid_request" && number <= limits.floor_max {
+        return end;
+    }
+    let text = "{} has a number too far above {}'s; rename it on a branch and land that";
+    End::new(exit::RULE, "floor_too_far", naming(text, [&file.to_str_lossy(), line]))
+        .more(format!(
+            "A mint starts above the highest number that files of {} use, and lifts a line that exists by at most {}.",
+            site.trunk_name(),
+            limits.floor_lift_max
+        ))
+        .fact("file", file.to_str_lossy().as_ref())
+        .fact("number", number)
 }
 
 fn not_noted(error: &std::io::Error) -> End {
@@ -188,7 +296,8 @@ pub fn all_highest(
     let mut highest_of = BTreeMap::new();
     for line in &settings.lines {
         if let Some(template) = settings.template(&line.name) {
-            highest_of.insert(line.name.clone(), highest(site, trunk, &template)?);
+            let highest = highest(site, trunk, &template)?;
+            highest_of.insert(line.name.clone(), highest.map_or(0, |(number, _)| number));
         }
     }
     Ok(highest_of)

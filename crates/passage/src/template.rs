@@ -98,6 +98,27 @@ impl Template {
         path
     }
 
+    /// How many digits a number has at the least.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width.max(1)
+    }
+
+    /// What stands before the number in a path, and what behind it, if it is one of the line's files.
+    #[must_use]
+    pub fn around<'a>(&self, path: &'a str) -> Option<[&'a str; 2]> {
+        let number = self.number_of(path.as_bytes())?;
+        let mut digits = path.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at);
+        digits.find_map(|at| {
+            let end = path[at..].find(|c: char| !c.is_ascii_digit()).map_or(path.len(), |len| at + len);
+            // Another number in its place is still one of the line's files, and the only thing that differs.
+            let other = format!("{}{}{}", &path[..at], number.wrapping_add(1).max(0), &path[end..]);
+            let whole = at == 0 || !path.as_bytes()[at - 1].is_ascii_digit();
+            (whole && self.number_of(other.as_bytes()) == Some(number.wrapping_add(1).max(0)))
+                .then(|| [&path[..at], &path[end..]])
+        })
+    }
+
     /// The number that a path carries, if it is one of the line's files. `{number}` stands for digits,
     /// `{slug}` for anything but a `/`.
     #[must_use]
@@ -177,6 +198,14 @@ mod tests {
         let bare = Template::parse("migrations/{number}.sql").unwrap();
         assert_eq!(bare.number_of(b"migrations/42.sql"), Some(42));
         assert_eq!(bare.number_of(b"migrations/99999999999999999999999.sql"), None);
+    }
+
+    #[test]
+    fn a_number_can_be_replaced_in_its_path() {
+        assert_eq!(adr().around("docs/adr/0007-use-7-bits.md"), Some(["docs/adr/", "-use-7-bits.md"]));
+        assert_eq!(adr().around("docs/adr/README-7.md"), None);
+        let late = Template::parse("v1/{slug}-{number}").unwrap();
+        assert_eq!(late.around("v1/use-7-0042"), Some(["v1/use-7-", ""]));
     }
 
     #[test]

@@ -321,7 +321,7 @@ fn a_conflict_and_a_duplicate_number_read_so() {
     clone.git(&["switch", "-q", "-c", "twin", "theirs"]);
     clone.git(&["checkout", "-q", "origin/main~1", "--", "README"]);
     clone.git(&["commit", "-q", "-m", "no quarrel"]);
-    assert_snapshot!(seen(&world, &clone, &["land", "twin"]), @r"
+    assert_snapshot!(seen(&world, &clone, &["land", "twin"]), @r#"
     exit 12
     -- standard output
     -- standard error
@@ -329,9 +329,14 @@ fn a_conflict_and_a_duplicate_number_read_so() {
     signalbox: adr 1 is used by two files; give adr/0001-theirs.md a fresh one
       adr/0001-theirs.md: from twin
       adr/0001-ours.md: in the trunk since [commit] Merge branch 'ours' into main
-      Mint a number, rename the file on the branch, commit, and land again.
+      On the branch:
+        git switch twin
+        n=$(printf %04d "$(signalbox mint adr)")
+        git mv -- adr/0001-theirs.md adr/"$n"-theirs.md
+        git commit -m 'A fresh number for adr/0001-theirs.md'
+        signalbox land twin
       next: signalbox mint adr
-    ");
+    "#);
     assert_snapshot!(seen(&world, &clone, &["new", "adr", "A third way"]), @r"
     exit 0
     -- standard output

@@ -264,6 +264,16 @@ fn a_lift_raises_never_lowers_and_takes_the_turn_from_whoever_has_an_older_one()
 }
 
 #[test]
+fn a_lift_to_zero_reads_a_line_and_makes_none() {
+    let mut model = Model::new();
+    let read = json!({ "lines": [{ "scope": "a", "value": 0 }] });
+    assert_eq!(model.call("project/lift", read.clone()).answer()["lines"][0]["value"], 0);
+    let far = json!({ "scope": "a", "floor": 5_000 });
+    assert_eq!(model.call("mint", far).answer()["last"], 5_001, "it takes any floor still");
+    assert_eq!(model.call("project/lift", read).answer()["lines"][0]["value"], 5_001);
+}
+
+#[test]
 fn a_refusal_names_the_member_and_the_rule_and_never_the_value() {
     let model = Model::new();
     let value = "Secret-Value-That-Is-Long";
