@@ -4,7 +4,7 @@
 use crate::event::{Event, Show};
 use crate::interrupt::Interrupt;
 use crate::live::Live;
-use crate::pool::{self, Bay, NoBay};
+use crate::pool::{self, Bay, Left, NoBay};
 use crate::process::{Group, Task};
 use crate::renew::Renewer;
 use crate::results::{self, Verdict};
@@ -109,6 +109,20 @@ pub struct Ended {
     pub took: Millis,
     /// Where its output is.
     pub log: PathBuf,
+    /// What it has left running.
+    pub left: Option<Left>,
+}
+
+impl Ended {
+    /// Says what it has left running.
+    pub(crate) fn show_left(&self, show: &dyn Show) {
+        let Some(left) = &self.left else { return };
+        let (n, named, dir) = (left.processes.len(), left.named(), left.dir.display());
+        let some = if n == 1 { "a process".to_owned() } else { format!("{n} processes") };
+        let text =
+            format!("the check left {some} running: {named}; the next check does not use {dir} until they end");
+        show.show(&Event::Warning(&text));
+    }
 }
 
 impl Before {
@@ -317,11 +331,11 @@ impl Running {
         };
         let took = self.ran(site.clock.now());
         self.group.clear();
-        self.vacate();
+        let left = self.vacate();
         fault::point("check:ended");
         site.results().put(&self.key, verdict);
         let (key, command, log) = (self.key.clone(), self.command.clone(), self.log.clone());
-        Some(Ended { key, command, code, took, log })
+        Some(Ended { key, command, code, took, log, left })
     }
 
     /// Waits for its end.
@@ -334,20 +348,19 @@ impl Running {
     ) -> Result<Checked, NoBay> {
         let aloud = self.aloud;
         let checked = watch(site, show, interrupt, &mut self, turn)?;
-        if let Some(Ended { code, took, log, .. }) = self.over(site, checked) {
-            if !aloud && code != Some(0) {
-                show.show(&Event::Output(&tail(&log)));
+        if let Some(ended) = self.over(site, checked) {
+            if !aloud && ended.code != Some(0) {
+                show.show(&Event::Output(&tail(&ended.log)));
             }
-            show.show(&Event::Checked { code, took });
+            show.show(&Event::Checked { code: ended.code, took: ended.took });
+            ended.show_left(show);
         }
         Ok(checked)
     }
 
-    fn vacate(&mut self) {
+    fn vacate(&mut self) -> Option<Left> {
         self.interrupt.unguard(self.group.number());
-        if let Some(bay) = self.bay.take() {
-            bay.vacated();
-        }
+        self.bay.take()?.vacated()
     }
 }
 
@@ -355,7 +368,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         if self.bay.is_some() {
             self.group.stop();
-            self.vacate();
+            // Where something of it goes on, its note says so.
+            let _ = self.vacate();
             fault::point("check:ended");
         }
     }

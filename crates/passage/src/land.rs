@@ -17,7 +17,6 @@ use crate::lookout::Found;
 use crate::machine::{Do, Machine, Saw, Ways};
 use crate::merging::{self, Landing, Merged, Passenger};
 use crate::numbers;
-use crate::pool::NoBay;
 use crate::renew::Renewer;
 use crate::site::{Site, git_failed};
 use client::{Stay, TicketView};
@@ -441,8 +440,10 @@ impl Passage<'_> {
                 Saw::TooLong
             }
             Ok(Checked::Interrupted) => Saw::Interrupted,
-            Err(NoBay::Git(error)) => self.broken(error),
-            Err(NoBay::Io(error)) => self.broken(error),
+            Err(error) => {
+                self.end = Some(error.end());
+                Saw::Broken
+            }
         }
     }
 

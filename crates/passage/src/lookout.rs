@@ -406,6 +406,7 @@ impl<'a> Watch<'a> {
         let Some(Before::Running(running)) = shared.before.take() else { return };
         let Some(ended) = running.over(self.site, checked) else { return };
         let (code, took, log) = (ended.code, ended.took, ended.log.display().to_string());
+        ended.show_left(self.waiter.show.as_ref());
         shared.before = Some(Before::Ended(ended));
         drop(shared);
         self.waiter.show.show(&Event::AheadChecked { code, took, log: &log });

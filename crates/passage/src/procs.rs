@@ -3,27 +3,40 @@
 
 use std::path::Path;
 
+/// A process that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// What it is called, for people.
+    pub name: String,
+}
+
 /// Whether no process of that group, and none that works below that folder, is to be seen.
 ///
 /// `false` where that cannot be told.
-#[cfg(target_os = "linux")]
 #[must_use]
 pub fn seen_gone(group: Option<i32>, below: &Path) -> bool {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return false };
+    seen(group, below).is_some_and(|there| there.is_empty())
+}
+
+/// The processes of that group, and those that work below that folder, as far as they can be seen. `None` where
+/// that cannot be told.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn seen(group: Option<i32>, below: &Path) -> Option<Vec<Process>> {
+    let entries = std::fs::read_dir("/proc").ok()?;
+    let mut there = Vec::new();
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        if !name.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
-            continue;
-        }
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let process = entry.path();
-        if std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(below)) {
-            return false;
-        }
-        if group.is_some() && group_of(&process) == group {
-            return false;
+        let works_below = std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(below));
+        if works_below || group.is_some() && group_of(&process) == group {
+            let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
+            there.push(Process { pid, name: name.trim_end().to_owned() });
         }
     }
-    true
+    Some(there)
 }
 
 /// The process group of a live process: the third field behind the name, which may hold anything.
@@ -36,9 +49,9 @@ fn group_of(process: &Path) -> Option<i32> {
     (state != "Z" && state != "X").then_some(group)
 }
 
-/// Whether no process of that group, and none that works below that folder, is to be seen.
+/// The processes of that group, and those that work below that folder: here they cannot be told.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
-pub fn seen_gone(_group: Option<i32>, _below: &Path) -> bool {
-    false
+pub fn seen(_group: Option<i32>, _below: &Path) -> Option<Vec<Process>> {
+    None
 }

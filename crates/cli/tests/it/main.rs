@@ -29,6 +29,7 @@ mod holds;
 mod house;
 mod landing;
 mod mended;
+mod mended_checks;
 mod mended_numbers;
 mod mended_time;
 mod promises;
