@@ -50,6 +50,12 @@ pub enum GitError {
         /// What git had said until then.
         text: String,
     },
+    /// The call was asked to stop (see [`Repo::stopped_by`](crate::Repo::stopped_by)). It had changed nothing.
+    #[error("git {command} was stopped as asked")]
+    Interrupted {
+        /// The subcommand.
+        command: String,
+    },
     /// Git wrote more than this crate takes in (64 MiB).
     #[error("git {command} wrote more than can be taken in")]
     TooMuchOutput {

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 use std::time::Duration;
 
 use crate::GitError;
@@ -64,6 +66,8 @@ pub(crate) struct Call {
     pub(crate) vars: Vec<(OsString, OsString)>,
     pub(crate) input: Input,
     pub(crate) limit: Duration,
+    /// Ends the call early once it is not 0.
+    pub(crate) stop: Option<Arc<AtomicI32>>,
 }
 
 /// The time limit of calls that only touch local files.
@@ -81,6 +85,7 @@ impl Call {
             vars: Vec::new(),
             input: Input::Null,
             limit: LOCAL_LIMIT,
+            stop: None,
         }
     }
 

@@ -1,6 +1,8 @@
 //! A repository: where it is, and what can be asked of it without looking into commits.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
@@ -29,6 +31,7 @@ pub struct Repo {
     git_dir: PathBuf,
     worktree: Option<PathBuf>,
     hex_len: usize,
+    stop: Option<Arc<AtomicI32>>,
 }
 
 const OLDEST: (u32, u32, u32) = (2, 39, 0);
@@ -80,7 +83,21 @@ impl Repo {
             git_dir: path_line(&git_dir.stdout),
             worktree,
             hex_len,
+            stop: None,
         })
+    }
+
+    /// The same repository, whose calls that only read from a remote end with [`GitError::Interrupted`] once the
+    /// number is not 0. A push is never stopped: it may have been sent.
+    #[must_use]
+    pub fn stopped_by(self, stop: Arc<AtomicI32>) -> Self {
+        Self { stop: Some(stop), ..self }
+    }
+
+    /// The same repository, whose calls nothing stops.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { stop: None, ..self }
     }
 
     /// The version of the git program.
@@ -139,6 +156,11 @@ impl Repo {
         Call::new(&self.program, Env::Remote, self.home())
     }
 
+    /// A call that only reads from a remote.
+    pub(crate) fn reading(&self) -> Call {
+        Call { stop: self.stop.clone(), ..self.remote() }
+    }
+
     /// What is checked out in a worktree.
     ///
     /// # Errors
@@ -191,7 +213,7 @@ impl Repo {
     /// # Errors
     /// [`TrunkError::Unreachable`] if the remote cannot be read.
     pub fn remote_head_branch(&self, remote: &str) -> Result<Option<String>, TrunkError> {
-        let call = self.remote().limit(Duration::from_secs(60));
+        let call = self.reading().limit(Duration::from_secs(60));
         let call = call.args(["ls-remote", "--symref", "--end-of-options", remote, "HEAD"]);
         let out = reached(call)?;
         let text = String::from_utf8_lossy(&out);

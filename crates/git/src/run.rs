@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -16,6 +17,8 @@ const STDOUT_CAP: usize = 64 << 20;
 const STDERR_CAP: usize = 1 << 20;
 /// Between asking git's process group to stop and killing it.
 const TERM_GRACE: Duration = Duration::from_secs(5);
+/// The same for a call that only reads and was asked to stop.
+const STOP_GRACE: Duration = Duration::from_secs(1);
 /// How long outputs are still read after git has ended: a helper that it left running may hold them open.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -73,12 +76,16 @@ impl Call {
         let (sender, ends) = channel();
         let stdout = collect(child.stdout.take(), STDOUT_CAP, sender.clone());
         let stderr = collect(child.stderr.take(), STDERR_CAP, sender);
-        let status = wait(&mut child, &ends, limit)
+        let waited = wait(&mut child, &ends, limit, self.stop.as_deref())
             .map_err(|e| GitError::io(format!("waiting for git {command}"), e))?;
         let (stdout, truncated) = stdout.take();
         let (stderr, _) = stderr.take();
-        let Some(status) = status else {
-            return Err(GitError::TimedOut { command, after: limit, text: words(&stderr) });
+        let status = match waited {
+            Waited::Ended(status) => status,
+            Waited::TooLong => {
+                return Err(GitError::TimedOut { command, after: limit, text: words(&stderr) });
+            }
+            Waited::Stopped => return Err(GitError::Interrupted { command }),
         };
         if truncated {
             return Err(GitError::TooMuchOutput { command });
@@ -147,9 +154,10 @@ impl Talk {
     /// Closes git's standard input and waits for its end.
     pub(crate) fn finish(&mut self) -> Result<(bool, String), GitError> {
         self.stdin = None;
-        let status = wait(&mut self.child, &self.ends, self.limit)
+        let waited = wait(&mut self.child, &self.ends, self.limit, None)
             .map_err(|e| GitError::io(format!("waiting for git {}", self.command), e))?;
-        Ok((status.is_some_and(|s| s.success()), words(&self.stderr.take().0)))
+        let success = matches!(waited, Waited::Ended(status) if status.success());
+        Ok((success, words(&self.stderr.take().0)))
     }
 }
 
@@ -187,26 +195,49 @@ fn collect(from: Option<impl Read + Send + 'static>, cap: usize, done: Sender<()
     collected
 }
 
-/// Waits for the child's end. `None` if the limit was reached and the child's group was stopped.
+/// How a wait ended.
+#[derive(Debug)]
+enum Waited {
+    /// The child has ended.
+    Ended(ExitStatus),
+    /// The limit was reached and the child's group was stopped.
+    TooLong,
+    /// It was asked to stop, and the child's group was.
+    Stopped,
+}
+
+/// Waits for the child's end, for the limit, or until `stop` is not 0.
 ///
 /// `ends` is cut off when all outputs have reached their end, which is when git normally ends too.
-fn wait(child: &mut Child, ends: &Receiver<()>, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+fn wait(
+    child: &mut Child,
+    ends: &Receiver<()>,
+    limit: Duration,
+    stop: Option<&AtomicI32>,
+) -> std::io::Result<Waited> {
     let deadline = Instant::now() + limit;
-    if let Some(status) = wait_until(child, ends, deadline)? {
-        return Ok(Some(status));
+    if let Some(status) = wait_until(child, ends, deadline, stop)? {
+        return Ok(Waited::Ended(status));
     }
+    let stopped = asked(stop);
     signal(child, Signal::TERM);
-    if wait_until(child, ends, Instant::now() + TERM_GRACE)?.is_none() {
+    let grace = if stopped { STOP_GRACE } else { TERM_GRACE };
+    if wait_until(child, ends, Instant::now() + grace, None)?.is_none() {
         signal(child, Signal::KILL);
         child.wait()?;
     }
-    Ok(None)
+    Ok(if stopped { Waited::Stopped } else { Waited::TooLong })
+}
+
+fn asked(stop: Option<&AtomicI32>) -> bool {
+    stop.is_some_and(|stop| stop.load(Ordering::Relaxed) != 0)
 }
 
 fn wait_until(
     child: &mut Child,
     ends: &Receiver<()>,
     deadline: Instant,
+    stop: Option<&AtomicI32>,
 ) -> std::io::Result<Option<ExitStatus>> {
     let mut open = true;
     let mut pause = Duration::from_millis(1);
@@ -221,7 +252,7 @@ fn wait_until(
             }
             return Ok(Some(status));
         }
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline || asked(stop) {
             return Ok(None);
         }
         if !open {

@@ -59,6 +59,12 @@ impl Trunk {
         Self { repo, remote, branch: branch.into(), push_limit, fetch_limit }
     }
 
+    /// The same trunk, whose reads nothing stops: see [`Repo::patient`].
+    #[must_use]
+    pub fn patient(&self) -> Self {
+        Self { repo: self.repo.clone().patient(), ..self.clone() }
+    }
+
     /// The full name of the branch.
     #[must_use]
     pub fn trunk_ref(&self) -> RefName {
@@ -87,7 +93,7 @@ impl Trunk {
         let [trunk, epoch, box_id] = match &self.remote {
             Remote::Here => self.repo.local_refs(names)?,
             Remote::Named(remote) => {
-                let call = self.repo.remote().limit(LIST_LIMIT);
+                let call = self.repo.reading().limit(LIST_LIMIT);
                 let call = call.args(["ls-remote", "--refs", "--end-of-options", remote]).args(names);
                 named(&reached(call)?, names, "ls-remote")?
             }
@@ -131,7 +137,7 @@ impl Trunk {
     /// Fetches what was listed. Refs that were not listed are not asked for, since a refspec of an absent ref
     /// fails.
     fn fetch(&self, remote: &str, listed: &Seen) -> crate::process::Call {
-        let call = self.repo.remote().limit(self.fetch_limit).config(LOCK_WAIT).config(PACKED_LOCK_WAIT);
+        let call = self.repo.reading().limit(self.fetch_limit).config(LOCK_WAIT).config(PACKED_LOCK_WAIT);
         let call =
             call.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
         let call =

@@ -24,6 +24,12 @@ impl Interrupt {
         Some(self.signal.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
+    /// The exit code of a command that was stopped: 128 and the signal's number.
+    #[must_use]
+    pub fn exit(&self) -> u8 {
+        u8::try_from(128 + self.signal().unwrap_or(2)).unwrap_or(130)
+    }
+
     /// Names the process group that must not outlive this process.
     pub(crate) fn guard(&self, group: i32) {
         self.group.store(group, Ordering::Relaxed);

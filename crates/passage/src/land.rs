@@ -5,7 +5,7 @@ pub mod enter;
 mod push;
 
 use crate::check::{self, Before, Checked, Question};
-use crate::end::{End, exit, short};
+use crate::end::{End, exit, land_command, short};
 use crate::epoch::{Epoch, State, Stop, may_replace};
 use crate::event::{Event, Show};
 use crate::fault;
@@ -24,6 +24,7 @@ use git::{GitError, Oid, PushEnd, Seen, TrunkError};
 use kernel::{Code, Id, Millis};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// How long a ref that was refused is left alone before it is tried again.
@@ -101,8 +102,10 @@ impl std::fmt::Debug for Passage<'_> {
 /// Lands a branch: all nine steps. Ends with what the caller does next, whatever happens.
 #[must_use]
 pub fn land(site: &Site, show: Arc<dyn Show>, interrupt: &Interrupt, options: Options) -> End {
+    let again = land_command(&options.branch, "");
     let mut passage = match Passage::prepare(site, show, interrupt.clone(), options) {
         Ok(passage) => passage,
+        Err(end) if end.code == "interrupted" => return end.next(again),
         Err(end) => return end,
     };
     let mut machine = Machine::new(passage.ways());
@@ -161,6 +164,26 @@ impl Passage<'_> {
     fn interruptible(&self, step: Do, saw: Saw) -> Saw {
         let sent = matches!(step, Do::Push | Do::ReadBack | Do::Fence);
         if self.interrupt.signal().is_some() && !sent && saw != Saw::Gone { Saw::Interrupted } else { saw }
+    }
+
+    /// Sends something to the remote. A person who asks to stop meanwhile is told that its answer is waited for.
+    fn sending<T>(&self, send: impl FnOnce() -> T) -> T {
+        let (sent, answer) = channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while answer.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
+                    if self.interrupt.signal().is_some() {
+                        return self.show.show(&Event::Warning(
+                            "something was sent to the remote and its answer is waited for, since it may count; \
+                             stop once more to end at once",
+                        ));
+                    }
+                }
+            });
+            let answer = send();
+            drop(sent);
+            answer
+        })
     }
 
     fn step(&self, step: &str) {
@@ -246,7 +269,7 @@ impl Passage<'_> {
         repo.keep(self.ticket.as_str(), "begun", &epoch)?;
         let trunk = &self.site.trunk;
         fault::point("epoch:before-move");
-        let moved = trunk.create_or_move(&trunk.epoch_ref(), &epoch, seen.epoch.as_ref())?;
+        let moved = self.sending(|| trunk.create_or_move(&trunk.epoch_ref(), &epoch, seen.epoch.as_ref()))?;
         fault::point("epoch:moved");
         match moved {
             PushEnd::Accepted => {}
@@ -285,6 +308,7 @@ impl Passage<'_> {
         let saw = match end.code {
             "other_box" => Saw::Stopped(Stop::OtherBox),
             "unreachable" | "box_unclear" => Saw::Unreachable,
+            "interrupted" => Saw::Interrupted,
             "internal" => Saw::Broken,
             _ => Saw::BadSettings,
         };

@@ -152,6 +152,7 @@ pub fn settle(site: &Site, show: &dyn Show) -> Report {
 fn settle_one(site: &Site, ticket: &Id, intent: &Intent, report: &mut Report) -> Result<Fate, String> {
     // The clone that pushed has the objects; where it is gone, ours must do.
     let repo = Repo::discover(&intent.repository).unwrap_or_else(|_| site.repo.clone());
+    let repo = repo.stopped_by(site.interrupt.cell());
     let trunk = Trunk::new(repo, remote(&intent.remote), intent.trunk.clone());
     let mut held_up = |locks: Vec<PathBuf>| {
         let text = format!("a killed git has left locks: {}", locked::removal(&locks));

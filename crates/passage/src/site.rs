@@ -1,6 +1,7 @@
 //! Where a command stands: the repository, its trunk, its settings, and the box that keeps them in order.
 
 use crate::end::{End, exit, naming, quoted, short};
+use crate::interrupt::Interrupt;
 use crate::journal::Journal;
 use crate::results::Results;
 use crate::settings::{self, BadSettings, Settings};
@@ -32,6 +33,8 @@ pub struct Site {
     pub signals: Arc<dyn Signals>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Ends what only reads from the remote: see [`Site::heeding`].
+    pub interrupt: Interrupt,
 }
 
 impl std::fmt::Debug for Site {
@@ -127,7 +130,26 @@ impl Site {
         let local = Local::start(file, Arc::clone(&clock)).map_err(|e| unusable_state(&state, &e))?;
         let remote = remote(&settings.trunk.remote);
         let trunk = Trunk::new(repo.clone(), remote, settings.trunk.branch.clone());
-        Ok(Self { repo, state, settings, trunk, project, box_id, signals: Arc::new(local), clock })
+        Ok(Self {
+            repo,
+            state,
+            settings,
+            trunk,
+            project,
+            box_id,
+            signals: Arc::new(local),
+            clock,
+            interrupt: Interrupt::default(),
+        })
+    }
+
+    /// The same site, where a person who asks to stop ends what only reads from the remote.
+    #[must_use]
+    pub fn heeding(mut self, interrupt: &Interrupt) -> Self {
+        self.repo = self.repo.stopped_by(interrupt.cell());
+        self.trunk.repo = self.repo.clone();
+        self.interrupt = interrupt.clone();
+        self
     }
 
     /// Typed calls to the box.
@@ -243,6 +265,11 @@ impl Site {
     pub fn unreadable(&self, error: TrunkError) -> End {
         match error {
             TrunkError::Unreachable { text } => self.unreachable(&text),
+            TrunkError::Git(GitError::Interrupted { .. }) => End::new(
+                self.interrupt.exit(),
+                "interrupted",
+                "stopped while the remote was read; nothing was sent",
+            ),
             TrunkError::Git(error) => End::internal(error),
             other => End::internal(other),
         }

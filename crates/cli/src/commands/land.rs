@@ -21,6 +21,7 @@ pub(super) fn run(context: &Context, args: Land) -> Result<End, End> {
         None => land::enter::current_branch(&site)?,
     };
     let interrupt: Interrupt = signals::watch();
+    let site = site.heeding(&interrupt);
     let label = args.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(|| context.label(&site));
     let options = Options {
         owner: args.owner.unwrap_or_else(|| label.clone()),

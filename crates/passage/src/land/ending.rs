@@ -163,12 +163,12 @@ impl Passage<'_> {
             )
             .more(self.said.clone())
             .next("signalbox land --settle"),
-            Why::Interrupted => {
-                let signal = self.interrupt.signal().unwrap_or(2);
-                let code = u8::try_from(128 + signal).unwrap_or(130);
-                End::new(code, "interrupted", format!("stopped; {branch} did not land and left the queue"))
-                    .next(land)
-            }
+            Why::Interrupted => End::new(
+                self.interrupt.exit(),
+                "interrupted",
+                format!("stopped; {branch} did not land and left the queue"),
+            )
+            .next(land),
             Why::Unreachable => given.clone().unwrap_or_else(|| {
                 let line = format!("the remote cannot be reached; {branch} did not land, try again");
                 End::new(exit::AGAIN, "unreachable", line).more(self.said.clone())

@@ -59,7 +59,9 @@ impl Passage<'_> {
         self.intent = Some(intent);
         fault::point("push:intent-written");
         let guard = self.live.for_child().ok();
-        let end = site.trunk.land(&landing.commit, landing.old.as_ref(), &landed, Some(begun), guard)?;
+        let end = self.sending(|| {
+            site.trunk.land(&landing.commit, landing.old.as_ref(), &landed, Some(begun), guard)
+        })?;
         fault::point("push:sent");
         Ok(match end {
             PushEnd::Accepted => Saw::Accepted,
@@ -108,7 +110,7 @@ impl Passage<'_> {
     /// Which ref refused is found by reading both again, never from git's text.
     pub(super) fn read_back(&mut self) -> Saw {
         self.step("reading what became of the push");
-        let seen = match self.site.trunk.read() {
+        let seen = match self.site.trunk.patient().read() {
             Ok(seen) => seen,
             Err(TrunkError::Unreachable { text }) => {
                 self.said = text;
@@ -144,7 +146,7 @@ impl Passage<'_> {
     pub(super) fn fence(&mut self) -> Saw {
         self.step("fencing the push");
         let Some(intent) = self.intent.clone() else { return Saw::Broken };
-        match settle::fence(&self.site.trunk, &intent) {
+        match settle::fence(&self.site.trunk.patient(), &intent) {
             Ok(fate) if self.put_right(&intent) => {
                 if fate == Fate::Landed {
                     Saw::Landed
