@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::environment::Env;
 use crate::process::{Call, Program};
-use crate::{GitError, Oid, TrunkError};
+use crate::{GitError, Oid, TrunkError, redact};
 
 /// What is checked out in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,38 @@ pub struct Repo {
     worktree: Option<PathBuf>,
     hex_len: usize,
     stop: Option<Arc<AtomicI32>>,
+}
+
+/// Where a remote is. A URL may carry a password, so each is shown redacted only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Urls {
+    read: Vec<String>,
+    push: Vec<String>,
+}
+
+impl Urls {
+    /// What is read, redacted; none where the remote has no URL.
+    #[must_use]
+    pub fn read(&self) -> Option<String> {
+        self.read.first().map(|url| redact(url))
+    }
+
+    /// All that is pushed to, redacted.
+    #[must_use]
+    pub fn push(&self) -> Vec<String> {
+        self.push.iter().map(|url| redact(url)).collect()
+    }
+
+    /// The one URL that is pushed to, if it is not the one that is read.
+    pub(crate) fn elsewhere(&self) -> Option<&str> {
+        self.push.first().filter(|url| self.read.first() != Some(url)).map(String::as_str)
+    }
+}
+
+impl std::fmt::Debug for Urls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Urls").field("read", &self.read()).field("push", &self.push()).finish()
+    }
 }
 
 const OLDEST: (u32, u32, u32) = (2, 39, 0);
@@ -231,6 +263,21 @@ impl Repo {
         let out = call.arg(format!("refs/remotes/{remote}/HEAD")).run()?;
         let text = String::from_utf8_lossy(&out.stdout);
         Ok(text.trim().strip_prefix(&format!("refs/remotes/{remote}/")).map(str::to_owned))
+    }
+
+    /// The URLs that a remote is read from and pushed to, as git makes them of the user's configuration. All
+    /// empty where `remote` is no remote's name.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub fn urls(&self, remote: &str) -> Result<Urls, GitError> {
+        let ask = |options: &[&str]| {
+            let call = self.user(self.home()).args(["remote", "get-url"]).args(options);
+            let out = call.args(["--end-of-options", remote]).run()?;
+            let text = String::from_utf8_lossy(&out.stdout).into_owned();
+            Ok(if out.success() { text.lines().map(str::to_owned).collect() } else { Vec::new() })
+        };
+        Ok(Urls { read: ask(&[])?, push: ask(&["--push", "--all"])? })
     }
 
     /// A value of the user's git configuration, the last one if there are several.

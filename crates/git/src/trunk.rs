@@ -88,16 +88,31 @@ impl Trunk {
     /// # Errors
     /// [`TrunkError::Unreachable`] if the remote cannot be read.
     pub fn peek(&self) -> Result<Seen, TrunkError> {
+        match &self.remote {
+            Remote::Here => {
+                let [trunk, epoch, box_id] =
+                    self.repo.local_refs([&self.trunk_ref(), &self.epoch_ref(), BOX])?;
+                Ok(Seen { trunk, epoch, box_id })
+            }
+            Remote::Named(remote) => self.peek_at(remote),
+        }
+    }
+
+    /// Like [`Trunk::peek`], of the place that is pushed to; none where that has the same URL.
+    ///
+    /// # Errors
+    /// [`TrunkError::Unreachable`] if it cannot be read.
+    pub fn peek_where_pushed(&self) -> Result<Option<Seen>, TrunkError> {
+        let Remote::Named(remote) = &self.remote else { return Ok(None) };
+        self.repo.urls(remote)?.elsewhere().map(|url| self.peek_at(url)).transpose()
+    }
+
+    fn peek_at(&self, remote: &str) -> Result<Seen, TrunkError> {
         let (trunk, epoch) = (self.trunk_ref(), self.epoch_ref());
         let names = [trunk.as_str(), epoch.as_str(), BOX];
-        let [trunk, epoch, box_id] = match &self.remote {
-            Remote::Here => self.repo.local_refs(names)?,
-            Remote::Named(remote) => {
-                let call = self.repo.reading().limit(LIST_LIMIT);
-                let call = call.args(["ls-remote", "--refs", "--end-of-options", remote]).args(names);
-                named(&reached(call)?, names, "ls-remote")?
-            }
-        };
+        let call = self.repo.reading().limit(LIST_LIMIT);
+        let call = call.args(["ls-remote", "--refs", "--end-of-options", remote]).args(names);
+        let [trunk, epoch, box_id] = named(&reached(call)?, names, "ls-remote")?;
         Ok(Seen { trunk, epoch, box_id })
     }
 

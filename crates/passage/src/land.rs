@@ -19,6 +19,7 @@ use crate::merging::{self, Landing, Merged, Passenger};
 use crate::numbers;
 use crate::renew::Renewer;
 use crate::site::{Site, git_failed};
+use crate::split;
 use client::{Stay, TicketView};
 use git::{GitError, Oid, PushEnd, Seen, TrunkError};
 use kernel::{Code, Id, Millis};
@@ -169,11 +170,12 @@ impl Passage<'_> {
     /// Sends something to the remote. A person who asks to stop meanwhile is told that its answer is waited for.
     fn sending<T>(&self, send: impl FnOnce() -> T) -> T {
         let (sent, answer) = channel::<()>();
+        let (interrupt, show) = (&self.interrupt, &self.show);
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 while answer.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
-                    if self.interrupt.signal().is_some() {
-                        return self.show.show(&Event::Warning(
+                    if interrupt.signal().is_some() {
+                        return show.show(&Event::Warning(
                             "something was sent to the remote and its answer is waited for, since it may count; \
                              stop once more to end at once",
                         ));
@@ -307,7 +309,7 @@ impl Passage<'_> {
     fn refused_read(&mut self, end: End) -> Saw {
         let saw = match end.code {
             "other_box" => Saw::Stopped(Stop::OtherBox),
-            "unreachable" | "box_unclear" => Saw::Unreachable,
+            "unreachable" => Saw::Unreachable,
             "interrupted" => Saw::Interrupted,
             "internal" => Saw::Broken,
             _ => Saw::BadSettings,
@@ -362,7 +364,7 @@ impl Passage<'_> {
 
     fn merge(&mut self) -> Saw {
         self.step("merging");
-        let seen = match self.site.read_trunk() {
+        let seen = match split::read_trunk(self.site, self.epoch.as_ref()) {
             Ok(seen) => seen,
             Err(end) => return self.refused_read(end),
         };
@@ -377,6 +379,9 @@ impl Passage<'_> {
         };
         if let Some(end) = enter::unchecked(&settings) {
             return self.refused_read(end);
+        }
+        if let Err(error) = merging::complete(self.site, trunk.as_ref(), &self.head) {
+            return self.refused_read(self.site.unreadable(error));
         }
         // Objects that nothing refers to yet may be collected under our hands: once more, then.
         let merged = merging::merge(self.site, trunk.as_ref(), settings.clone(), &self.passenger())

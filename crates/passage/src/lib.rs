@@ -39,6 +39,7 @@ pub mod settle;
 pub mod setup;
 pub mod site;
 mod slots;
+pub mod split;
 pub mod template;
 
 pub use end::End;

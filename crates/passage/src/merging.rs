@@ -5,7 +5,7 @@ use crate::fault;
 use crate::settings::{Settings, Strategy};
 use crate::site::Site;
 use bstr::{BString, ByteSlice};
-use git::{GitError, Merge, Oid, Remote, Repo};
+use git::{GitError, Merge, Need, Oid, Remote, Repo, TrunkError};
 use kernel::Id;
 
 /// A commit that is ready to become the trunk.
@@ -79,6 +79,16 @@ pub(crate) fn fit(repo: &Repo, old: &Oid, head: &Oid, squash: bool) -> Result<Fi
         return Ok(Fit::Nothing);
     }
     Ok(Fit::Tree(tree))
+}
+
+/// Makes sure that a merge finds all files here, also in a partial clone.
+///
+/// # Errors
+/// The remote that has them cannot be read, or git failed.
+pub fn complete(site: &Site, trunk: Option<&Oid>, head: &Oid) -> Result<(), TrunkError> {
+    let base = trunk.map_or(Ok(None), |trunk| site.repo.merge_base(trunk, head))?;
+    let commits: Vec<&Oid> = trunk.into_iter().chain([head]).chain(base.as_ref()).collect();
+    site.repo.complete(&commits, Need::Files)
 }
 
 /// Merges a branch into the trunk as the trunk's settings say. No worktree, index or ref is touched but

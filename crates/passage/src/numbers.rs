@@ -213,6 +213,7 @@ pub fn mint(
 ) -> Result<Block, End> {
     let seen = site.read_trunk()?;
     let (settings, _) = site.trunk_settings(seen.trunk.as_ref())?;
+    // Reading the settings has brought the names of all files here.
     let mut floors: Vec<(i64, Option<BString>)> =
         floor.number.map(|number| (number, None)).into_iter().collect();
     let used = |(number, file)| (number, Some(file));

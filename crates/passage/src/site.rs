@@ -5,10 +5,10 @@ use crate::interrupt::Interrupt;
 use crate::journal::Journal;
 use crate::results::Results;
 use crate::settings::{self, BadSettings, Settings};
-use crate::{fault, files};
+use crate::{fault, files, split};
 use bstr::ByteSlice;
 use client::{Local, Signals, Typed};
-use git::{GitError, Oid, PushEnd, Remote, Repo, Seen, Trunk, TrunkError};
+use git::{GitError, Need, Oid, PushEnd, Remote, Repo, Seen, Trunk, TrunkError};
 use kernel::{Clock, Id};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -191,18 +191,22 @@ impl Site {
     /// # Errors
     /// The remote cannot be read, or another box keeps this trunk.
     pub fn read_trunk(&self) -> Result<Seen, End> {
-        for _ in 0..3 {
+        let mut claimed = false;
+        let mut look = 0;
+        loop {
             let seen = self.trunk.read().map_err(|e| self.unreadable(e))?;
-            let Some(stands) = &seen.box_id else {
-                self.claim(None)?;
-                continue;
-            };
-            if self.box_of(stands)? != self.box_id {
-                return Err(self.other_box());
+            if let Some(stands) = &seen.box_id {
+                return if self.box_of(stands)? == self.box_id { Ok(seen) } else { Err(self.other_box()) };
             }
-            return Ok(seen);
+            if !claimed {
+                self.claim(None)?;
+                claimed = true;
+            } else if split::look_again(look) {
+                look += 1;
+            } else {
+                return Err(split::end(self));
+            }
         }
-        Err(End::new(exit::AGAIN, "box_unclear", "the trunk's box changes while it is read; try again"))
     }
 
     /// Sets the trunk's box to ours: only where none stands, or where the one that `stands` is replaced.
@@ -210,6 +214,7 @@ impl Site {
     /// # Errors
     /// The remote refuses or cannot be reached. That another box was faster is no error: read again.
     pub fn claim(&self, stands: Option<&Oid>) -> Result<(), End> {
+        split::one_push_url(self)?;
         let nonce = Id::random();
         let message = format!("signalbox box\n\nbox: {}\nnonce: {}\n", self.box_id, nonce.as_str());
         let note = self.repo.note_commit(message.as_bytes(), stands).map_err(End::internal)?;
@@ -223,12 +228,9 @@ impl Site {
                 if now.box_id.as_ref() != stands {
                     return Ok(());
                 }
-                Err(End::new(
-                    exit::REFUSED,
-                    "box_refused",
-                    "the remote refuses refs/signalbox/box; allow refs below refs/signalbox/ there",
-                )
-                .more(text))
+                let line = "the remote refuses refs/signalbox/box; allow refs below refs/signalbox/ there";
+                let refused = End::new(exit::REFUSED, "box_refused", line).more(text);
+                Err(if split::is_split(self) { split::end(self) } else { refused })
             }
             PushEnd::NoAnswer { text } => Err(self.unreachable(&text)),
         }
@@ -290,7 +292,11 @@ impl Site {
     /// A file cannot be used, or names another trunk.
     pub fn trunk_settings(&self, trunk: Option<&Oid>) -> Result<(Settings, bool), End> {
         let own = match trunk {
-            Some(trunk) => self.repo.read_file(trunk, settings::FILE.as_bytes()).map_err(End::internal)?,
+            Some(trunk) => {
+                let need = Need::File(settings::FILE);
+                self.repo.complete(&[trunk], need).map_err(|e| self.unreadable(e))?;
+                self.repo.read_file(trunk, settings::FILE.as_bytes()).map_err(End::internal)?
+            }
             None => None,
         };
         let its_own = own.is_some();

@@ -9,6 +9,7 @@ use crate::fault;
 use crate::kept;
 use crate::locked;
 use crate::machine::Why;
+use crate::split;
 use kernel::{Code, Millis};
 use landing::Outcome;
 use serde_json::{Map, Value, json};
@@ -146,6 +147,7 @@ impl Passage<'_> {
                 format!("the turn of {branch} is lost: it was not heard of in time; land it again"),
             )
             .next(land),
+            Why::RemoteRefused if split::is_split(self.site) => split::end(self.site),
             Why::RemoteRefused => locked::end(&locked::all(&self.site.trunk)).unwrap_or_else(|| {
                 let line = format!("the remote refuses the push of {branch}; the next lines are its words");
                 End::new(exit::REFUSED, "remote_refused", line).more(self.said.clone())

@@ -16,6 +16,7 @@ use crate::renew;
 use crate::settings::Settings;
 use crate::settle;
 use crate::site::Site;
+use crate::split;
 use client::{CallError, Enter, Stay, TicketView, Typed};
 use git::{GitError, Head, Obstacle, ObstacleKind, Oid, Operation, Remote};
 use kernel::{Code, Id, Millis};
@@ -287,6 +288,7 @@ fn pin(site: &Site, show: &dyn Show, branch: &str) -> Result<Oid, End> {
         return Err(End::new(exit::USAGE, "no_branch", line));
     };
     clean(site, branch)?;
+    split::one_push_url(site)?;
     let seen = site.read_trunk()?;
     let (settings, its_own) = site.trunk_settings(seen.trunk.as_ref())?;
     if !its_own {
