@@ -347,3 +347,22 @@ impl Mint {
         self.floor - value_after <= self.lift_max
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::admits;
+
+    #[test]
+    fn an_admission_that_is_pinned_to_a_commit_admits_that_commit_of_that_branch_alone() {
+        let (head, other) = ("a".repeat(40), "b".repeat(40));
+        let pinned = vec![format!("hotfix@{head}")];
+        assert!(admits(&pinned, "hotfix", &head));
+        assert!(!admits(&pinned, "hotfix", &other), "it has moved on");
+        assert!(!admits(&pinned, "hotfix-2", &head));
+        assert!(!admits(&pinned, &pinned[0], &head), "a branch of such a name");
+        let plain = vec!["hotfix".to_owned(), "a@b".to_owned()];
+        assert!(admits(&plain, "hotfix", &head) && admits(&plain, "hotfix", &other));
+        assert!(admits(&plain, "a@b", &head), "what no commit follows is a name");
+        assert!(!admits(&[], "hotfix", &head));
+    }
+}

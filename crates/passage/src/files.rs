@@ -94,7 +94,7 @@ impl Temporaries {
         let ours = match self {
             Self::Named(name) => stem == name,
             Self::ById | Self::Locks => is_id(stem),
-            Self::ByKey => stem.len() == 64 && stem.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')),
+            Self::ByKey => is_key(stem),
             Self::ByNumber => plain_number(stem).is_some(),
         };
         plain_number(pid).filter(|_| ours).and_then(rustix::process::Pid::from_raw)
@@ -119,6 +119,11 @@ fn plain_number(text: &str) -> Option<i32> {
 /// Whether a name is a ticket's or a request's id.
 pub(crate) fn is_id(name: &str) -> bool {
     name.parse::<Id>().is_ok()
+}
+
+/// Whether a name is a result's key: 64 hexadecimal digits.
+pub(crate) fn is_key(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Whether a name in `logs/` is a check's log, as [`log_name`] makes it.

@@ -1,9 +1,10 @@
 //! Places that were kept without a process: the next passage of the same branch goes on with its own.
 
 use crate::files;
+use crate::live::Live;
 use crate::site::Site;
 use client::Stay;
-use kernel::Id;
+use kernel::{Code, Id};
 use landing::Outcome;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -34,33 +35,34 @@ pub(crate) fn put(site: &Site, stay: &Stay, branch: &str, head: &str) {
     }
 }
 
-/// The ticket that was kept for that commit of that branch, if there is one; it is kept no longer. A place of
-/// an earlier commit of the branch is given up.
-pub(crate) fn take(site: &Site, branch: &str, head: &str) -> Option<Id> {
+/// The ticket that was kept for that commit of that branch, if there is one, with its lock: it is kept no longer. A
+/// place of an earlier commit of the branch is given up.
+pub(crate) fn take(site: &Site, branch: &str, head: &str) -> Option<(Id, Live)> {
     let mut found = None;
     for entry in std::fs::read_dir(dir(&site.state)).ok()?.flatten() {
         let name = entry.file_name();
         let ticket: Option<Id> =
             name.to_str().and_then(|n| n.strip_suffix(".json")).and_then(|n| n.parse().ok());
-        let kept =
-            std::fs::read(entry.path()).ok().and_then(|text| serde_json::from_slice::<Kept>(&text).ok());
-        let (Some(ticket), Some(kept)) = (ticket, kept) else { continue };
-        // Who removes the note has the place: another passage may look at this moment.
-        if kept.repository != repository(site)
-            || kept.branch != branch
-            || std::fs::remove_file(entry.path()).is_err()
-        {
+        let read = || serde_json::from_slice::<Kept>(&std::fs::read(entry.path()).ok()?).ok();
+        let (Some(ticket), Some(kept)) = (ticket, read()) else { continue };
+        if kept.repository != repository(site) || kept.branch != branch {
             continue;
         }
-        if kept.head == head && found.is_none() {
-            found = Some(ticket);
+        // Who has the lock has the place. The note goes after it was taken, so that whoever dies between the two
+        // leaves the place to the next one.
+        let Ok(live) = Live::take(&site.live_dir(), &ticket) else { continue };
+        if read().is_none() {
+            live.release();
+        } else if kept.head == head && found.is_none() {
+            let _ = files::drop(&entry.path());
+            found = Some((ticket, live));
         } else {
-            let _ = site.calls().leave(
-                &Stay { ticket, entry: kept.entry },
-                Outcome::Withdrawn.as_str(),
-                None,
-                None,
-            );
+            let stay = Stay { ticket, entry: kept.entry };
+            let left = site.calls().leave(&stay, Outcome::Withdrawn.as_str(), None, None);
+            if left.is_ok() || left.is_err_and(|error| error.is(Code::TicketGone)) {
+                let _ = files::drop(&entry.path());
+            }
+            live.release();
         }
     }
     found

@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The lock of a ticket of this process.
 #[derive(Debug)]
@@ -110,14 +111,31 @@ fn same_file(file: &File, path: &Path) -> bool {
     here.is_some() && here == of(std::fs::metadata(path))
 }
 
-/// Whether somebody holds the lock of that file. Who only looks holds it for a moment, so one look is not
-/// enough.
+/// How long a lock may be held by who only looks, or ends a ticket whose owner is gone.
+const LOOKERS: Duration = Duration::from_millis(200);
+
+/// Whether somebody holds the lock of that file, and not only for a moment.
 fn held(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    (0..5).all(|look| {
-        std::thread::sleep(std::time::Duration::from_millis(look));
-        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
-    })
+    let until = Instant::now() + LOOKERS;
+    loop {
+        let Ok(file) = File::open(path) else { return false };
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => return true,
+            _ => return false,
+        }
+    }
+}
+
+/// Takes the lock of a ticket whose owner is gone, so that nobody goes on with it while it is ended. `None` where
+/// somebody has it by now, or had it and ended well.
+#[must_use]
+pub fn seize(dir: &Path, ticket: &Id) -> Option<Live> {
+    let path = path(dir, ticket);
+    let file = File::open(&path).ok()?;
+    (file.try_lock().is_ok() && same_file(&file, &path)).then_some(Live { file, path })
 }
 
 /// What the lock file of a ticket tells.
@@ -139,9 +157,10 @@ pub fn any_lives(dir: &Path) -> bool {
     tickets(dir).iter().any(|ticket| owner(dir, ticket) == Owner::Lives)
 }
 
-/// Removes the lock file of a ticket that has ended.
+/// Removes the lock file of a ticket that has ended, unless somebody has it again.
 pub fn sweep(dir: &Path, ticket: &Id) {
-    let _ = files::drop(&path(dir, ticket));
+    // One that stays is free, and removed by the next passage.
+    let _ = remove_free(&path(dir, ticket));
 }
 
 /// The tickets that have a lock file here.
@@ -173,5 +192,44 @@ mod tests {
         assert_eq!(tickets(dir.path()), std::slice::from_ref(&ticket));
         Live::take(dir.path(), &ticket).unwrap().release();
         assert_eq!(owner(dir.path(), &ticket), Owner::Unknown);
+    }
+
+    #[test]
+    fn of_many_who_come_at_once_one_has_the_ticket() {
+        let dir = tempfile::tempdir().unwrap();
+        let ticket = Id::random();
+        for owner_is_gone in [false, true] {
+            if owner_is_gone {
+                drop(Live::take(dir.path(), &ticket).unwrap());
+            }
+            let barrier = std::sync::Barrier::new(8);
+            let taken: Vec<Live> = std::thread::scope(|scope| {
+                let comer = || {
+                    barrier.wait();
+                    Live::take(dir.path(), &ticket).ok()
+                };
+                let comers: Vec<_> = (0..8).map(|_| scope.spawn(comer)).collect();
+                comers.into_iter().filter_map(|comer| comer.join().unwrap()).collect()
+            });
+            assert_eq!(taken.len(), 1);
+            assert_eq!(owner(dir.path(), &ticket), Owner::Lives);
+            taken.into_iter().for_each(Live::release);
+        }
+    }
+
+    #[test]
+    fn only_a_ticket_whose_owner_is_gone_is_seized_and_nobody_goes_on_with_it_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let ticket = Id::random();
+        assert!(seize(dir.path(), &ticket).is_none(), "there is none");
+        let live = Live::take(dir.path(), &ticket).unwrap();
+        assert!(seize(dir.path(), &ticket).is_none(), "it lives");
+        sweep(dir.path(), &ticket);
+        assert_eq!(owner(dir.path(), &ticket), Owner::Lives, "and keeps its file");
+        drop(live);
+        let seized = seize(dir.path(), &ticket).unwrap();
+        assert_eq!(Live::take(dir.path(), &ticket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        seized.release();
+        Live::take(dir.path(), &ticket).unwrap().release();
     }
 }

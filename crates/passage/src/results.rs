@@ -47,21 +47,22 @@ impl Results {
             Verdict::Red => b"red\n",
         };
         let _ = files::put(&self.dir.join(key), text);
-        self.prune();
+        self.prune(KEPT_MAX);
     }
 
-    /// Forgets the older half where there are many.
-    fn prune(&self) {
+    /// Forgets the older half where there are more than `most`. What is no result is left alone.
+    fn prune(&self, most: usize) {
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return };
         let mut old: Vec<_> = entries
             .filter_map(|entry| {
                 let entry = entry.ok()?;
+                entry.file_name().to_str().filter(|name| files::is_key(name))?;
                 Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
             })
             .collect();
-        if old.len() > KEPT_MAX {
+        if old.len() > most {
             old.sort();
-            for (_, path) in &old[..KEPT_MAX / 2] {
+            for (_, path) in &old[..most / 2] {
                 let _ = files::drop(path);
             }
         }
@@ -115,5 +116,22 @@ mod tests {
         let results = Results::of(dir.path());
         results.put(&second, Verdict::Red);
         assert_eq!((results.get(&second), results.get(&first)), (Some(Verdict::Red), None));
+    }
+
+    #[test]
+    fn only_results_are_forgotten_where_there_are_many() {
+        let dir = tempfile::tempdir().unwrap();
+        let results = Results::of(dir.path());
+        let keys = [1, 2, 3].map(|n| format!("{n:064}"));
+        results.put(&keys[0], Verdict::Green);
+        let foreign = dir.path().join("results/notes");
+        std::fs::write(&foreign, "mine").unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH;
+        std::fs::File::open(&foreign).unwrap().set_modified(long_ago).unwrap();
+        results.put(&keys[1], Verdict::Green);
+        results.put(&keys[2], Verdict::Green);
+        results.prune(2);
+        assert!(foreign.exists());
+        assert_eq!(keys.iter().filter(|key| results.get(key).is_some()).count(), 2);
     }
 }

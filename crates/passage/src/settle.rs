@@ -244,12 +244,15 @@ pub fn reap(site: &Site, show: &dyn Show) {
     if gone.is_empty() {
         return;
     }
+    fault::point("reap:listed");
     let report = settle(site, show);
     for (intent, text) in &report.unknown {
         let branch = &intent.branch;
         show.show(&Event::Note(&format!("an earlier push of {branch} cannot be settled yet: {text}")));
     }
     for ticket in gone {
+        // Somebody may go on with it by now; nobody does from here on.
+        let Some(lock) = live::seize(&dir, &ticket) else { continue };
         let standing = queue.tickets.iter().find(|t| t.ticket == ticket.as_str());
         if let Some(view) = standing {
             let stay = Stay { ticket: ticket.clone(), entry: view.entry };
@@ -262,7 +265,7 @@ pub fn reap(site: &Site, show: &dyn Show) {
         }
         if site.journal().of_ticket(&ticket).is_none() {
             let _ = site.repo.drop_keep(ticket.as_str());
-            live::sweep(&dir, &ticket);
+            lock.release();
         }
     }
 }

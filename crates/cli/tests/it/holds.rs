@@ -130,6 +130,28 @@ fn freezes_let_only_the_admitted_commit_land_and_the_others_keep_their_places() 
 }
 
 #[test]
+fn freezes_that_admit_one_commit_keep_the_branch_out_once_it_has_moved_on() {
+    let world = World::new();
+    let repo = ready(&world, "true");
+    branch_with(&repo, "hotfix", "echo fix > fix");
+    let head = repo.git(&["rev-parse", "hotfix"]);
+    // A branch may have such a name; it is admitted by that no more than any other.
+    let look_alike = format!("hotfix@{head}");
+    branch_with(&repo, &look_alike, "echo other > other");
+    repo.ok(&["freeze", "open", "BUG-1", "--admit", &look_alike]);
+    repo.git(&["switch", "-q", "hotfix"]);
+    repo.commit("more", "1\n", "more than was admitted");
+    repo.git(&["switch", "-q", "main"]);
+    for branch in ["hotfix", &look_alike] {
+        let done = repo.run(&["land", branch, "--no-wait"]);
+        assert_eq!((done.exit, done.code()), (Some(22), "still_waiting"), "{}", done.all());
+        assert!(done.all().contains("frozen by BUG-1"), "{}", done.all());
+    }
+    repo.git(&["branch", "-f", "hotfix", &head]);
+    assert_eq!(repo.ok(&["land", "hotfix"]).code(), "landed");
+}
+
+#[test]
 fn freezes_opened_during_the_check_stop_the_landing_before_its_push() {
     let world = World::new();
     let gate = world.gate("gate");

@@ -31,6 +31,7 @@ mod landing;
 mod mended;
 mod mended_checks;
 mod mended_numbers;
+mod mended_places;
 mod mended_remotes;
 mod mended_signals;
 mod mended_time;

@@ -56,19 +56,7 @@ impl<'a> Passage<'a> {
         settle::reap(site, show.as_ref());
         settle::tidy(site);
         let head = pin(site, show.as_ref(), &options.branch)?;
-        let ticket = match &options.ticket {
-            Some(ticket) => {
-                kept::forget(&site.state, ticket);
-                ticket.clone()
-            }
-            None => kept::take(site, &options.branch, head.as_str()).unwrap_or_else(Id::random),
-        };
-        let live = Live::take(&site.live_dir(), &ticket).map_err(|e| match e.kind() {
-            std::io::ErrorKind::WouldBlock => {
-                End::new(exit::RULE, "ticket_in_use", "another process has this ticket; let it finish")
-            }
-            _ => End::internal(format!("the state folder cannot be used: {e}")),
-        })?;
+        let (ticket, live) = place(site, options.ticket.as_ref(), &options.branch, &head)?;
         let deadline = options.wait.map(|wait| Instant::now() + wait);
         Ok(Self {
             site,
@@ -252,6 +240,35 @@ impl<'a> Passage<'a> {
             }
         }
     }
+}
+
+/// The ticket to go on with, or a fresh one, with its lock.
+fn place(site: &Site, named: Option<&Id>, branch: &str, head: &Oid) -> Result<(Id, Live), End> {
+    let take = |ticket: &Id| {
+        Live::take(&site.live_dir(), ticket).map_err(|e| match e.kind() {
+            std::io::ErrorKind::WouldBlock => {
+                End::new(exit::RULE, "ticket_in_use", "another process has this ticket; let it finish")
+            }
+            _ => End::internal(format!("the state folder cannot be used: {e}")),
+        })
+    };
+    let Some(ticket) = named else {
+        if let Some(kept) = kept::take(site, branch, head.as_str()) {
+            return Ok(kept);
+        }
+        let fresh = Id::random();
+        let live = take(&fresh)?;
+        return Ok((fresh, live));
+    };
+    let live = take(ticket)?;
+    // Whoever settles it looks at the lock first, and closes the intent last.
+    if site.journal().of_ticket(ticket).is_some() {
+        live.release();
+        let line = "an earlier push of this ticket is not settled yet; settle it, then land again";
+        return Err(End::new(exit::UNKNOWN, "outcome_unknown", line).next("signalbox land --settle"));
+    }
+    kept::forget(&site.state, ticket);
+    Ok((ticket.clone(), live))
 }
 
 enum Waited {
