@@ -326,18 +326,25 @@ fn pin(site: &Site, show: &dyn Show, branch: &str) -> Result<Oid, End> {
 }
 
 /// How long the trunk's worktree may be in the middle of somebody else's landing.
-const LANDING_MAX: Duration = Duration::from_secs(3);
+const LANDING_MAX: Duration = Duration::from_secs(30);
 
-/// Refuses what is in the way in the trunk's own worktree. While another passage lives, what is seen may be the
-/// middle of its landing; and a landing that was cut off is put right first.
+/// Refuses what is in the way in the trunk's own worktree. While another passage has an open intent, what is seen may
+/// be the middle of its landing; and a landing that was cut off is put right first.
 fn before_the_turn(site: &Site, show: &dyn Show) -> Result<(), End> {
     let until = Instant::now() + LANDING_MAX;
+    let somebody_lands = || {
+        let lives = |ticket: &Id| live::owner(&site.live_dir(), ticket) == live::Owner::Lives;
+        site.journal().all().0.iter().any(|intent| intent.ticket.parse().is_ok_and(|ticket| lives(&ticket)))
+    };
+    // One look may fall between a landing and the end of its intent.
+    let mut quiet = 0;
     loop {
+        let before = somebody_lands();
         let trunk = site.repo.resolve(&site.trunk.trunk_ref()).map_err(End::internal)?;
         let obstacles = site.trunk.obstacles(trunk.as_ref(), None).map_err(End::internal)?;
         let Some(end) = in_the_way(&obstacles) else { return Ok(()) };
-        let landing = live::any_lives(&site.live_dir()) || !site.journal().all().0.is_empty();
-        if !landing || Instant::now() >= until {
+        quiet = if before || somebody_lands() { 0 } else { quiet + 1 };
+        if quiet > 1 || Instant::now() >= until {
             return Err(end);
         }
         settle::settle(site, show);
