@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod here;
 mod history;
+mod lfs;
 mod locks;
 mod merge;
 mod obstacles;
@@ -33,6 +34,7 @@ mod worktrees;
 
 pub use commit::{Identities, Identity};
 pub use error::{GitError, TrunkError, redact};
+pub use lfs::LfsEnd;
 pub use merge::Merge;
 pub use obstacles::{Obstacle, ObstacleKind, Operation};
 pub use oid::{Oid, RefName};

@@ -20,6 +20,7 @@ mod interrupt;
 pub mod journal;
 mod kept;
 pub mod land;
+mod lfs;
 pub mod live;
 pub mod locked;
 mod lookout;

@@ -30,6 +30,7 @@ mod house;
 mod landing;
 mod mended;
 mod mended_checks;
+mod mended_lfs;
 mod mended_numbers;
 mod mended_places;
 mod mended_remotes;

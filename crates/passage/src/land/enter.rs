@@ -7,6 +7,7 @@ use crate::fault;
 use crate::holds;
 use crate::interrupt::Interrupt;
 use crate::kept;
+use crate::lfs;
 use crate::live::{self, Live};
 use crate::locked;
 use crate::lookout::{Found, Lookout, Waiter};
@@ -55,7 +56,7 @@ impl<'a> Passage<'a> {
         }
         settle::reap(site, show.as_ref());
         settle::tidy(site);
-        let head = pin(site, show.as_ref(), &options.branch)?;
+        let head = pin(site, show.as_ref(), &options)?;
         let (ticket, live) = place(site, options.ticket.as_ref(), &options.branch, &head)?;
         let deadline = options.wait.map(|wait| Instant::now() + wait);
         Ok(Self {
@@ -278,7 +279,8 @@ enum Waited {
 }
 
 /// Pins the commit that lands, and refuses what must not enter.
-fn pin(site: &Site, show: &dyn Show, branch: &str) -> Result<Oid, End> {
+fn pin(site: &Site, show: &dyn Show, options: &Options) -> Result<Oid, End> {
+    let branch = options.branch.as_str();
     let repo = &site.repo;
     if repo.is_shallow().map_err(End::internal)? {
         let end = End::new(
@@ -321,6 +323,9 @@ fn pin(site: &Site, show: &dyn Show, branch: &str) -> Result<Oid, End> {
     }
     if site.trunk.remote == Remote::Here {
         before_the_turn(site, show)?;
+    }
+    if !options.dry_run {
+        lfs::send(site, show, branch, seen.trunk.as_ref(), &head)?;
     }
     Ok(head)
 }
