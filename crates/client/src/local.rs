@@ -51,6 +51,12 @@ impl Local {
         &self.file
     }
 
+    /// How many calls wait for something to happen.
+    #[must_use]
+    pub fn parked_count(&self) -> usize {
+        self.desk.parked_count()
+    }
+
     /// Makes a call without waiting: `reply` gets status and body when they are known.
     pub fn submit(&self, call: &str, body: &[u8], reply: impl FnOnce(u16, Vec<u8>) + Send + 'static) {
         let reply: Reply = Box::new(move |answer| match answer {

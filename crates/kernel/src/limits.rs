@@ -37,6 +37,13 @@ pub struct Limits {
     pub open_holds_total_max: usize,
     /// The most branches and commits that a freeze admits.
     pub freeze_branches_max: usize,
+    /// How long a window of the two rates below lasts. Rates are a service's, and each process counts its
+    /// own; a local file has none.
+    pub rate_window_ms: Millis,
+    /// The most calls of a project in one window; `queue/wait` and `queue/renew` do not count.
+    pub project_rate_max: usize,
+    /// The most calls from an address in one window.
+    pub address_rate_max: usize,
     /// How long a request id is remembered.
     pub request_ms: Millis,
     /// The longest `queue/wait` and `queue/list` may wait.
@@ -68,6 +75,9 @@ impl Default for Limits {
             open_holds_max: 20,
             open_holds_total_max: 2_000,
             freeze_branches_max: 32,
+            rate_window_ms: 60_000,
+            project_rate_max: 300,
+            address_rate_max: 600,
             request_ms: 604_800_000,
             wait_max_ms: 55_000,
             sweep_max: 100,

@@ -161,10 +161,11 @@ impl Call {
         }
         let members = json::object(body).map_err(|fault| {
             Refusal::invalid(match fault {
-                json::BodyFault::NotStrictJson => {
-                    "the body is not one JSON value with each member once; send one JSON object"
+                json::BodyFault::NotJson => "the body is not one JSON value; send one JSON object".into(),
+                json::BodyFault::NotAnObject => "the body is not an object; send one JSON object".into(),
+                json::BodyFault::Repeated(name) => {
+                    format!("{} is repeated; send each member once", name.as_deref().unwrap_or("a member"))
                 }
-                json::BodyFault::NotAnObject => "the body is not an object; send one JSON object",
             })
         })?;
         let project = members.get("project").and_then(id).ok_or_else(|| members::project_broken(limits))?;

@@ -188,6 +188,21 @@ pub const CALLS: &[CallSpec] = &[
     },
 ];
 
+/// The longest name of a number line, in bytes.
+pub const SCOPE_BYTES_MAX: usize = 64;
+
+/// The longest text (label, step, owner, opener), in characters.
+pub const TEXT_CHARS_MAX: usize = 200;
+
+/// The longest name of a hold, in characters.
+pub const NAME_CHARS_MAX: usize = 100;
+
+/// The longest name of an issue, in characters.
+pub const ISSUE_CHARS_MAX: usize = 100;
+
+/// The longest change mark, in bytes.
+pub const MARK_BYTES_MAX: usize = 64;
+
 /// The most lines that one `project/lift` names.
 pub const LIFT_LINES_MAX: usize = 64;
 
@@ -197,7 +212,7 @@ impl Grammar {
     pub fn rule(self, limits: &Limits) -> String {
         match self {
             Grammar::Uuid => "a UUID in lower-case canonical form".into(),
-            Grammar::Scope => "1 to 64 of a-z 0-9 . _ / -, first a letter or digit".into(),
+            Grammar::Scope => format!("1 to {SCOPE_BYTES_MAX} of a-z 0-9 . _ / -, first a letter or digit"),
             Grammar::Count => format!("an integer from 1 to {}", limits.mint_count_max),
             Grammar::Floor => format!("an integer from 0 to {}", limits.floor_max),
             Grammar::Entry => "an integer from 1".into(),
@@ -207,8 +222,8 @@ impl Grammar {
                 format!("a branch name as git takes it, of at most {BRANCH_BYTES_MAX} bytes")
             }
             Grammar::Head => "a commit id of 40 or 64 lower-case hexadecimal digits".into(),
-            Grammar::Text => "1 to 200 characters without control characters".into(),
-            Grammar::Step => "at most 200 characters without control characters".into(),
+            Grammar::Text => format!("1 to {TEXT_CHARS_MAX} characters without control characters"),
+            Grammar::Step => format!("at most {TEXT_CHARS_MAX} characters without control characters"),
             Grammar::Mark => "the mark of an earlier answer".into(),
             Grammar::Outcome => {
                 let names: Vec<_> =
@@ -220,15 +235,17 @@ impl Grammar {
                 limits.report_bytes_max
             ),
             Grammar::Lines => format!("at most {LIFT_LINES_MAX} objects of scope and value"),
-            Grammar::Name => "1 to 100 characters without control characters".into(),
+            Grammar::Name => format!("1 to {NAME_CHARS_MAX} characters without control characters"),
             Grammar::Paths => format!(
                 "1 to {} paths from the repository's top, separated by /, without empty, . or .. parts, \
                  backslashes or control characters, together at most {} bytes",
                 limits.hold_paths_max, limits.hold_path_bytes_max
             ),
             Grammar::Time => format!("an integer from 0 to {COUNTER_MAX}, in milliseconds since 1970"),
-            Grammar::Issue => "1 to 100 characters without comma, white space or control characters".into(),
-            Grammar::Issues => format!("1 to {ISSUES_MAX} different issues"),
+            Grammar::Issue => {
+                format!("1 to {ISSUE_CHARS_MAX} characters without comma, white space or control characters")
+            }
+            Grammar::Issues => format!("1 to {ISSUES_MAX} issues"),
             Grammar::Admissions => {
                 format!("at most {} branches, or branch@<head> for one commit", limits.freeze_branches_max)
             }
@@ -250,7 +267,9 @@ impl Grammar {
             Grammar::Head => text(value).is_some_and(is_head),
             Grammar::Text => text(value).is_some_and(|t| is_text(t, 1)),
             Grammar::Step => text(value).is_some_and(|t| is_text(t, 0)),
-            Grammar::Mark => text(value).is_some_and(|t| (1..=64).contains(&t.len()) && t.is_ascii()),
+            Grammar::Mark => {
+                text(value).is_some_and(|t| (1..=MARK_BYTES_MAX).contains(&t.len()) && t.is_ascii())
+            }
             Grammar::Outcome => {
                 text(value).and_then(Outcome::parse).is_some_and(|outcome| outcome != Outcome::Lapsed)
             }
@@ -258,7 +277,9 @@ impl Grammar {
             Grammar::Lines => value.as_array().is_some_and(|lines| {
                 lines.len() <= LIFT_LINES_MAX && lines.iter().all(|line| lift_line(line).is_some())
             }),
-            Grammar::Name => text(value).is_some_and(|t| is_text(t, 1) && t.chars().count() <= 100),
+            Grammar::Name => {
+                text(value).is_some_and(|t| is_text(t, 1) && t.chars().count() <= NAME_CHARS_MAX)
+            }
             Grammar::Paths => strings(value).is_some_and(|paths| {
                 (1..=limits.hold_paths_max).contains(&paths.len())
                     && paths.iter().map(|path| path.len()).sum::<usize>() <= limits.hold_path_bytes_max
@@ -294,10 +315,11 @@ pub fn check(spec: &CallSpec, body: &Map<String, Value>, limits: &Limits) -> Res
             || (name == "request" && spec.request)
             || spec.members.iter().any(|m| m.name == name)
     };
-    if body.keys().any(|name| !known(name)) {
+    if let Some(unknown) = body.keys().find(|name| !known(name)) {
         let names: Vec<_> = spec.members.iter().map(|m| m.name).collect();
         return Err(Refusal::invalid(format!(
-            "the body has a member that {} does not know; send only project{}{}{}",
+            "{} is no member of {}; send only project{}{}{}",
+            kernel::json::shown(unknown).unwrap_or("something"),
             spec.name,
             if names.is_empty() { "" } else { ", " },
             names.join(", "),
@@ -349,7 +371,7 @@ fn integer(value: &Value, min: i64, max: i64) -> bool {
 /// Whether the text names a number line.
 #[must_use]
 pub fn is_scope(text: &str) -> bool {
-    (1..=64).contains(&text.len())
+    (1..=SCOPE_BYTES_MAX).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b))
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
@@ -368,7 +390,7 @@ fn is_path(path: &str) -> bool {
 }
 
 fn is_issue(text: &str) -> bool {
-    (1..=100).contains(&text.chars().count())
+    (1..=ISSUE_CHARS_MAX).contains(&text.chars().count())
         && !text.chars().any(|c| c == ',' || c.is_whitespace() || c.is_control())
 }
 
@@ -382,7 +404,7 @@ pub(crate) fn is_head(text: &str) -> bool {
 }
 
 fn is_text(text: &str, min: usize) -> bool {
-    (min..=200).contains(&text.chars().count()) && !text.chars().any(char::is_control)
+    (min..=TEXT_CHARS_MAX).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
 fn is_report(report: &Map<String, Value>, limits: &Limits) -> bool {

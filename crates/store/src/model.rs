@@ -54,6 +54,12 @@ impl<S: Mapped> Model<S> {
         Self { inner, thread: thread.ok() }
     }
 
+    /// How many calls are parked.
+    #[must_use]
+    pub fn parked_count(&self) -> usize {
+        self.inner.lock().parked.len()
+    }
+
     /// Looks at the slice.
     pub fn with<T>(&self, look: impl FnOnce(&S::Slice) -> T) -> T {
         look(&self.inner.lock().slice)
@@ -67,7 +73,9 @@ impl<S: Mapped> Calls<S> for Model<S> {
         if state.stopped {
             out.push((Waiting::new(call, reply), Err(Fault::Stopped.refusal())));
         } else {
-            let asked = VecDeque::from([Waiting::new(call, reply)]);
+            // As in an engine, whose time has come goes first.
+            let mut asked = self.inner.due(&mut state);
+            asked.push_back(Waiting::new(call, reply));
             self.inner.ask(&mut state, asked, &mut out);
         }
         drop(state);
@@ -120,6 +128,12 @@ impl<S: Mapped> Inner<S> {
         }
     }
 
+    /// The parked calls whose time has come.
+    fn due(&self, state: &mut State<S>) -> VecDeque<Waiting<S>> {
+        let now = self.clock.now();
+        state.parked.extract_if(.., |parked| now >= parked.until).map(|parked| parked.waiting).collect()
+    }
+
     fn look_after_parked(&self) {
         let mut state = self.lock();
         while !state.stopped {
@@ -128,12 +142,7 @@ impl<S: Mapped> Inner<S> {
             } else {
                 self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
             };
-            let now = self.clock.now();
-            let due: VecDeque<_> = state
-                .parked
-                .extract_if(.., |parked| now >= parked.until)
-                .map(|parked| parked.waiting)
-                .collect();
+            let due = self.due(&mut state);
             let mut out = Vec::new();
             self.ask(&mut state, due, &mut out);
             drop(state);
