@@ -298,6 +298,24 @@ fn a_refusal_names_the_member_and_the_rule_and_never_the_value() {
 }
 
 #[test]
+fn a_member_that_is_unknown_or_repeated_is_named_where_its_name_is_a_plain_word() {
+    let model = Model::new();
+    let project = model.project.as_str();
+    let detail = |members: &str| {
+        let body = format!("{{\"project\":\"{project}\",\"scope\":\"a\",{members}}}");
+        let call = landing::Call::parse("mint", body.as_bytes(), 0, &model.limits);
+        call.and_then(|call| call.verb).unwrap_err().detail.into_owned()
+    };
+    assert!(detail("\"scop\":1").starts_with("scop is no member of mint; send only project, scope,"));
+    assert!(detail(&format!("\"{project}\":1")).starts_with("something is no member of mint;"));
+    assert_eq!(detail("\"scope\":\"b\""), "scope is repeated; send each member once");
+    assert_eq!(
+        detail(&format!("\"{project}\":1,\"{project}\":1")),
+        "a member is repeated; send each member once"
+    );
+}
+
+#[test]
 fn hostile_bodies_are_refused_before_any_lock() {
     let model = Model::new();
     let parse = |call: &str, body: &[u8]| {
