@@ -2,6 +2,7 @@
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use kernel::Id;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Hold(Hold),
     /// Let only some branches land while a hotfix stands
     Freeze(Freeze),
+    /// Stop pushes that go past the queue
+    Hook(Hook),
     /// Show what goes wrong with a lock file, and that it does not here
     Demo(Demo),
 }
@@ -241,6 +244,50 @@ pub(crate) enum FreezeCommand {
         /// The issues
         #[arg(required = true)]
         issues: Vec<String>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Hook {
+    #[command(subcommand)]
+    pub(crate) command: HookCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookCommand {
+    /// Stop direct pushes to the trunk: from here, or with --server at the repository that people push to
+    #[command(
+        after_help = "Example:\n  signalbox hook install                                        in a clone\n  signalbox hook install --server --state /srv/x/.git/signalbox  in the bare repository"
+    )]
+    Install {
+        /// Guard this bare repository: only landings pass
+        #[arg(long)]
+        server: bool,
+        /// The branch to guard there (default: the state's trunk; may be repeated)
+        #[arg(long = "trunk", value_name = "BRANCH", requires = "server")]
+        trunks: Vec<String>,
+    },
+    /// Take signalbox's hooks out of this repository
+    Remove,
+    /// What the hook pre-push calls
+    #[command(hide = true)]
+    PrePush {
+        /// The remote's name
+        remote: OsString,
+        /// Its URL
+        url: OsString,
+    },
+    /// What the hook pre-receive calls
+    #[command(hide = true)]
+    PreReceive,
+    /// What the hook reference-transaction calls
+    #[command(hide = true)]
+    ReferenceTransaction {
+        /// At a server
+        #[arg(long)]
+        server: bool,
+        /// The state of the transaction
+        state: String,
     },
 }
 

@@ -7,7 +7,7 @@
 //! Git runs in one of three environments:
 //! *content* for reading trees that nobody vouches for and for writing objects, *remote* for talking to a
 //! remote as the user would, *user* for the user's own worktrees, which need the user's filters. Hooks are off
-//! in all three. Calls are synchronous, have a time limit, and run in a process group of their own, so that a
+//! in all three. A process that is itself a hook reads what a push brings through git's quarantine. Calls are synchronous, have a time limit, and run in a process group of their own, so that a
 //! signal to the caller's group does not reach them.
 
 mod commit;
@@ -16,6 +16,7 @@ mod error;
 mod here;
 mod history;
 mod lfs;
+mod hooks;
 mod locks;
 mod merge;
 mod obstacles;
@@ -35,6 +36,7 @@ mod worktrees;
 pub use commit::{Identities, Identity};
 pub use error::{GitError, TrunkError, redact};
 pub use lfs::LfsEnd;
+pub use hooks::{Note, Symbolic};
 pub use merge::Merge;
 pub use obstacles::{Obstacle, ObstacleKind, Operation};
 pub use oid::{Oid, RefName};
@@ -45,5 +47,5 @@ pub use refs::Kept;
 pub use repair::Repair;
 pub use repo::{Head, Repo, Urls};
 pub use trees::Change;
-pub use trunk::{Remote, Seen, Trunk};
+pub use trunk::{BOX_REF, Remote, Seen, Trunk, epoch_ref, trunk_ref};
 pub use worktrees::Worktree;

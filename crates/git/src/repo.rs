@@ -1,5 +1,6 @@
 //! A repository: where it is, and what can be asked of it without looking into commits.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
@@ -32,6 +33,8 @@ pub struct Repo {
     worktree: Option<PathBuf>,
     hex_len: usize,
     stop: Option<Arc<AtomicI32>>,
+    /// Where what a push brings is kept until its hooks have let it in: variables for reading calls.
+    pub(crate) incoming: Vec<(OsString, OsString)>,
 }
 
 /// Where a remote is. A URL may carry a password, so each is shown redacted only.
@@ -83,10 +86,15 @@ impl Repo {
     /// # Errors
     /// As [`Repo::discover`].
     pub fn discover_with(cwd: &Path, program: &Program) -> Result<Self, GitError> {
+        Self::found(cwd, program, false)
+    }
+
+    /// `vetted`: git itself has found this repository usable before.
+    pub(crate) fn found(cwd: &Path, program: &Program, vetted: bool) -> Result<Self, GitError> {
         let version = version(program)?;
         let ask = |what: &[&str]| {
             let mut call = Call::new(program, Env::User, cwd).arg("rev-parse").args(what);
-            call.vetted = false;
+            call.vetted = vetted;
             call.run()
         };
         let common = ask(&["--path-format=absolute", "--git-common-dir"])?;
@@ -116,6 +124,7 @@ impl Repo {
             worktree,
             hex_len,
             stop: None,
+            incoming: Vec::new(),
         })
     }
 
@@ -175,7 +184,9 @@ impl Repo {
 
     /// A call that reads trees or writes objects.
     pub(crate) fn content(&self) -> Call {
-        Call::new(&self.program, Env::Content, &self.common_dir)
+        let mut call = Call::new(&self.program, Env::Content, &self.common_dir);
+        call.vars.extend(self.incoming.iter().cloned());
+        call
     }
 
     /// A call in one of the user's directories, under the user's configuration.

@@ -49,7 +49,19 @@ const LIST_LIMIT: Duration = Duration::from_secs(60);
 const LOOKS: u32 = 8;
 const SEEN: &str = "refs/signalbox/seen/";
 /// The ref by which a box claims a remote.
-const BOX: &str = "refs/signalbox/box";
+pub const BOX_REF: &str = "refs/signalbox/box";
+
+/// The full name of the branch of that short name.
+#[must_use]
+pub fn trunk_ref(branch: &str) -> RefName {
+    format!("refs/heads/{branch}")
+}
+
+/// The full name of the epoch's ref of the trunk of that short name.
+#[must_use]
+pub fn epoch_ref(branch: &str) -> RefName {
+    format!("refs/signalbox/epoch/{branch}")
+}
 
 impl Trunk {
     /// The trunk of this name.
@@ -68,19 +80,19 @@ impl Trunk {
     /// The full name of the branch.
     #[must_use]
     pub fn trunk_ref(&self) -> RefName {
-        format!("refs/heads/{}", self.branch)
+        trunk_ref(&self.branch)
     }
 
     /// The full name of the epoch's ref.
     #[must_use]
     pub fn epoch_ref(&self) -> RefName {
-        format!("refs/signalbox/epoch/{}", self.branch)
+        epoch_ref(&self.branch)
     }
 
     /// The full name of the box's ref.
     #[must_use]
     pub fn box_ref(&self) -> RefName {
-        BOX.to_owned()
+        BOX_REF.to_owned()
     }
 
     /// The refs as they are now, without their objects: what they name may not be here.
@@ -91,7 +103,7 @@ impl Trunk {
         match &self.remote {
             Remote::Here => {
                 let [trunk, epoch, box_id] =
-                    self.repo.local_refs([&self.trunk_ref(), &self.epoch_ref(), BOX])?;
+                    self.repo.local_refs([&self.trunk_ref(), &self.epoch_ref(), BOX_REF])?;
                 Ok(Seen { trunk, epoch, box_id })
             }
             Remote::Named(remote) => self.peek_at(remote),
@@ -109,7 +121,7 @@ impl Trunk {
 
     fn peek_at(&self, remote: &str) -> Result<Seen, TrunkError> {
         let (trunk, epoch) = (self.trunk_ref(), self.epoch_ref());
-        let names = [trunk.as_str(), epoch.as_str(), BOX];
+        let names = [trunk.as_str(), epoch.as_str(), BOX_REF];
         let call = self.repo.reading().limit(LIST_LIMIT);
         let call = call.args(["ls-remote", "--refs", "--end-of-options", remote]).args(names);
         let [trunk, epoch, box_id] = named(&reached(call)?, names, "ls-remote")?;

@@ -282,6 +282,9 @@ impl Passage<'_> {
                     Ok(now) if now.epoch == seen.epoch => {
                         self.said.clone_from(text);
                         if matches!(moved, PushEnd::Refused { .. }) {
+                            if self.turn_is_gone() {
+                                return Ok(self.lose_turn());
+                            }
                             // Another's ref lock, or a hook: it gets a moment.
                             std::thread::sleep(A_MOMENT);
                             return Ok(Saw::Refused);
@@ -304,6 +307,15 @@ impl Passage<'_> {
     /// Somebody moved the epoch between our reading and our writing: look again.
     fn epoch_again(&mut self) -> Result<Saw, GitError> {
         Ok(self.take_epoch())
+    }
+
+    /// Whether the box says so: a server's hook that asks it refuses for that reason too.
+    fn turn_is_gone(&self) -> bool {
+        let (Some(stay), Some(turn)) = (&self.stay, &self.turn) else { return true };
+        match self.site.calls().renew(stay, None) {
+            Ok(view) => !view.turn || view.turn_no != Some(turn.no),
+            Err(error) => error.is(Code::TicketGone),
+        }
     }
 
     fn refused_read(&mut self, end: End) -> Saw {

@@ -307,6 +307,12 @@ fn fence_off(site: &Site, seen: &Seen, stands: &Epoch) -> Result<(), End> {
     let trunk = &site.trunk;
     match trunk.create_or_move(&trunk.epoch_ref(), &note, seen.epoch.as_ref()).map_err(End::internal)? {
         PushEnd::Accepted => Ok(()),
+        PushEnd::Refused { text } if trunk.peek().is_ok_and(|now| now.epoch == seen.epoch) => Err(End::new(
+            exit::REFUSED,
+            "take_over_refused",
+            "the remote refuses the take-over of its trunk; the next lines are its words",
+        )
+        .more(text)),
         PushEnd::Refused { text } | PushEnd::NoAnswer { text } => Err(End::new(
             exit::AGAIN,
             "take_over_raced",

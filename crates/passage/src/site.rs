@@ -6,7 +6,7 @@ use crate::journal::Journal;
 use crate::results::Results;
 use crate::settings::{self, BadSettings, Settings};
 use crate::{fault, files, split};
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 use client::{Local, Signals, Typed};
 use git::{GitError, Need, Oid, PushEnd, Remote, Repo, Seen, Trunk, TrunkError};
 use kernel::{Clock, Id};
@@ -242,8 +242,7 @@ impl Site {
     /// Git cannot read the commit.
     pub fn box_of(&self, commit: &Oid) -> Result<String, End> {
         let message = self.repo.message_of(commit).map_err(End::internal)?;
-        let id = message.lines().find_map(|line| line.strip_prefix(b"box: "));
-        Ok(id.unwrap_or_default().to_str_lossy().into_owned())
+        Ok(box_in(message.as_bstr()))
     }
 
     /// Which way out is right a person must know: a program that took over would shut the other clone out, so
@@ -316,6 +315,13 @@ impl Site {
         }
         Ok((settings, its_own))
     }
+}
+
+/// The id of the box that a commit's message names; empty if it names none.
+#[must_use]
+pub(crate) fn box_in(message: &BStr) -> String {
+    let id = message.lines().find_map(|line| line.strip_prefix(b"box: "));
+    id.unwrap_or_default().to_str_lossy().into_owned()
 }
 
 /// Git did not do what was asked. A mirror is a matter of set-up.

@@ -2,6 +2,7 @@
 
 mod demo;
 mod hold;
+mod hook;
 mod init;
 mod land;
 mod log;
@@ -61,6 +62,7 @@ pub(crate) fn run(args: Args) -> End {
         Command::Log(args) => log::run(&context, &args),
         Command::Hold(args) => hold::hold(&context, args.command),
         Command::Freeze(args) => hold::freeze(&context, args.command),
+        Command::Hook(args) => hook::run(&context, args.command),
         Command::Demo(args) => demo::run(&context, &args),
     };
     end.unwrap_or_else(|end| end)
