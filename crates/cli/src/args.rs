@@ -286,8 +286,8 @@ pub(crate) enum HookCommand {
         /// At a server
         #[arg(long)]
         server: bool,
-        /// The state of the transaction
-        state: String,
+        /// How far the transaction is
+        phase: String,
     },
 }
 

@@ -65,7 +65,8 @@ impl Repo {
     /// # Errors
     /// If git cannot be run.
     pub fn hooks_dir(&self) -> Result<PathBuf, GitError> {
-        let call = self.user(self.home()).args(["config", "-z", "--type=path", "--get-all", "core.hooksPath"]);
+        let call =
+            self.user(self.home()).args(["config", "-z", "--type=path", "--get-all", "core.hooksPath"]);
         let out = call.run()?;
         // The last value is our own, by which our calls of git run no hooks.
         let values: Vec<&[u8]> = fields(&out.stdout).collect();
@@ -116,13 +117,17 @@ impl Repo {
         Ok(())
     }
 
-    /// What a commit carries; none if this is no commit that is here.
+    /// What a commit carries; none if no object of that name is here, or if it is no commit (a tag that names one
+    /// is none).
     ///
     /// # Errors
     /// If git cannot be run.
     pub fn note(&self, commit: &Oid) -> Result<Option<Note>, GitError> {
-        let out = self.content().args(["cat-file", "commit", commit.as_str()]).run()?;
-        let Some((head, message)) = out.stdout.split_once_str("\n\n").filter(|_| out.success()) else {
+        let out = self.content().args(["cat-file", "--batch"]).stdin(format!("{commit}\n")).stdout()?;
+        let Some((header, object)) = out.split_once_str("\n") else { return Ok(None) };
+        let is_commit = header.split_str(" ").nth(1) == Some(b"commit");
+        let object = object.strip_suffix(b"\n").unwrap_or(object);
+        let Some((head, message)) = object.split_once_str("\n\n").filter(|_| is_commit) else {
             return Ok(None);
         };
         let parents = head.lines().filter_map(|line| line.strip_prefix(b"parent "));
@@ -142,7 +147,8 @@ impl Repo {
             let mut call =
                 self.content().args(["for-each-ref", "--format=%(refname) %(symref)", "--end-of-options"]);
             for name in names {
-                call = call.arg(name.to_os_str().map_err(|_| GitError::unreadable("for-each-ref", "a name"))?);
+                call =
+                    call.arg(name.to_os_str().map_err(|_| GitError::unreadable("for-each-ref", "a name"))?);
             }
             for line in call.stdout()?.lines() {
                 let Some((name, target)) = line.split_once_str(" ") else { continue };

@@ -153,8 +153,10 @@ fn judge_transaction(
     part: &Part<'_>,
     updates: &[Update],
 ) -> Result<Result<(), gate::Refusal>, GitError> {
-    let before =
-        Before { trunk: repo.value_of(&trunk_ref(part.trunk))?, epoch: repo.value_of(&epoch_ref(part.trunk))? };
+    let before = Before {
+        trunk: repo.value_of(&trunk_ref(part.trunk))?,
+        epoch: repo.value_of(&epoch_ref(part.trunk))?,
+    };
     let epoch = part.epoch.as_ref().map(|moved| epoch_of(repo, &moved.new)).transpose()?.flatten();
     Ok(gate::together(part, updates, &before, epoch.as_ref()))
 }
@@ -168,7 +170,8 @@ pub fn pre_push(here: &Here<'_>, remote: &BStr, url: &BStr, input: &[u8]) -> Res
     let repo = site::repository(here.cwd)?;
     let state = state_here(&repo, here.state)?;
     let Some(trunk) = trunk_here(&repo, &state)? else {
-        let line = "this repository is no longer set up, so its pre-push hook guards nothing; set it up again";
+        let line =
+            "this repository is no longer set up, so its pre-push hook guards nothing; set it up again";
         return Ok(End::new(exit::DONE, "not_set_up", line).next("signalbox init"));
     };
     let known = remote == trunk.remote || url == trunk.remote;

@@ -22,7 +22,7 @@ pub(super) fn run(context: &Context, command: HookCommand) -> Result<End, End> {
             hooks::pre_push(&here(context), remote.as_bytes().into(), url.as_bytes().into(), &input()?)
         }
         HookCommand::PreReceive => hooks::pre_receive(&here(context), &input()?),
-        HookCommand::ReferenceTransaction { state, .. } if state != "prepared" => {
+        HookCommand::ReferenceTransaction { phase, .. } if phase != "prepared" => {
             Ok(End::new(exit::DONE, "passes", ""))
         }
         HookCommand::ReferenceTransaction { server, .. } => {

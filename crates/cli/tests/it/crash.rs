@@ -100,6 +100,11 @@ fn a_landing_that_is_killed_at_any_point_is_before_or_after_with_a_remote() {
 }
 
 #[test]
+fn a_landing_that_is_killed_at_any_point_is_before_or_after_through_a_servers_hooks() {
+    at_points(Kept::Guarded, "squash", "kill", (1, 3));
+}
+
+#[test]
 fn a_landing_that_is_killed_at_any_point_is_before_or_after_in_place() {
     at_points(Kept::Here, "merge", "kill", (0, 1));
 }

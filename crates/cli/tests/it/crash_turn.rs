@@ -181,6 +181,11 @@ fn a_passage_that_sleeps_at_any_point_past_its_lease_lands_once_with_a_remote() 
 }
 
 #[test]
+fn a_passage_that_sleeps_at_any_point_past_its_lease_lands_once_through_a_servers_hooks() {
+    stale_at_every_point(Kept::Guarded, 0);
+}
+
+#[test]
 fn a_passage_that_sleeps_at_any_point_past_its_lease_lands_once_in_place() {
     stale_at_every_point(Kept::Here, 1);
 }

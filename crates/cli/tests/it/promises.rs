@@ -14,6 +14,8 @@ use std::process::Stdio;
 pub enum Kept {
     /// At a bare remote of this clone.
     Remote,
+    /// At a bare remote whose hooks let landings only pass.
+    Guarded,
     /// In this repository itself, checked out in its main worktree.
     Here,
 }
@@ -35,7 +37,7 @@ impl Place {
     /// A repository that is set up with these options.
     pub fn with(world: World, kept: Kept, init: &[&str]) -> Self {
         let (work, trunk) = match kept {
-            Kept::Remote => {
+            Kept::Remote | Kept::Guarded => {
                 let trunk = world.bare("trunk.git");
                 (world.clone_of(&trunk, "work"), trunk)
             }
@@ -45,6 +47,10 @@ impl Place {
             }
         };
         work.ok(&[&["init"], init].concat());
+        if kept == Kept::Guarded {
+            let state = work.state();
+            trunk.ok(&["hook", "install", "--server", "--state", state.to_str().unwrap()]);
+        }
         Self { world, work, trunk, kept }
     }
 

@@ -105,12 +105,15 @@ fn what_a_push_must_not_do_is_refused_before_anything_is_looked_at() {
     assert_eq!(refusal(&[('1', '0', boxed)]), Some(Refusal::BoxStands));
     assert_eq!(refusal(&[('3', '4', epoch), ('3', '5', epoch)]), Some(Refusal::Twice));
     let way = |name: &str| Some(Refusal::InTheWay(name.into()));
-    for name in ["refs/heads/main/x", "refs/heads/release", "refs/signalbox/epoch/main/x", "refs/signalbox/epoch"] {
+    for name in
+        ["refs/heads/main/x", "refs/heads/release", "refs/signalbox/epoch/main/x", "refs/signalbox/epoch"]
+    {
         assert_eq!(refusal(&[('0', '1', name)]), way(name));
         assert_eq!(refusal(&[('1', '0', name)]), None, "what is in the way may go");
     }
     let trunks = trunks();
-    let updates = lines(&[('3', '4', epoch), ('1', '2', main), ('0', '5', boxed), ('0', '6', "refs/tags/v1")]);
+    let updates =
+        lines(&[('3', '4', epoch), ('1', '2', main), ('0', '5', boxed), ('0', '6', "refs/tags/v1")]);
     let asked = of_push(&updates, &trunks, &[]).unwrap();
     assert_eq!((asked.parts.len(), asked.claim), (1, Some(oid('5'))));
 }

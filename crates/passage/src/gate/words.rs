@@ -5,9 +5,13 @@ use crate::end::{End, exit, naming};
 use bstr::{BStr, ByteSlice};
 
 /// How a take-over passes a gate, for the one who keeps the server.
-const TAKE_OVER: &str = "A box is claimed once. If its state is lost, whoever keeps this server lets another in: \
-     there `signalbox hook remove`, then in a clone `signalbox init --take-over`, then there \
-     `signalbox hook install --server --state DIR` with that clone's state.";
+const TAKE_OVER: &str = "A box is claimed once. If its state is lost, whoever keeps this server lets another in:\n\
+     1. in this repository: signalbox hook remove\n\
+     2. in a clone: signalbox init --take-over\n\
+     3. here again: signalbox hook install --server --state DIR (that clone's state)";
+
+/// What to do with commits that were made on the trunk itself.
+const ON_A_BRANCH: &str = "Commits that are on your copy of it: git switch -c NAME, then land that branch.";
 
 impl Refused<'_> {
     /// The refusal of a push.
@@ -17,10 +21,8 @@ impl Refused<'_> {
         let of = |code, text: &str| End::new(exit::RULE, code, naming(text, [trunk]));
         match &self.why {
             Refusal::Direct => of("direct_push", "{} takes landings only, no direct push; land the branch")
-                .more(
-                    "Nothing was changed here. Commits that are on your copy of it: put them on a branch \
-                     (git switch -c NAME), then land that.",
-                )
+                .more("Nothing was changed here.")
+                .more(ON_A_BRANCH)
                 .next("signalbox land"),
             Refusal::TrunkDeleted => {
                 of("trunk_deleted", "{} is not deleted by a push; ask whoever keeps this server")
@@ -38,10 +40,7 @@ impl Refused<'_> {
                 "other_box",
                 "this server takes turns of another box only; land with its state: --state DIR",
             )
-            .more(
-                "The box that it asks stands in its hook's settings; whoever keeps it changes that by \
-                   `signalbox hook install --server --state DIR`.",
-            ),
+            .more("Which box it asks says: signalbox hook install --server --state DIR, run there."),
             Refusal::Symbolic(name) => symbolic(trunk, name.as_bstr()),
             Refusal::InTheWay(name) => {
                 let text = "{} would stand in the way of what guards {}; choose another name";
@@ -94,7 +93,9 @@ pub fn not_here(trunk: &str) -> End {
     let line = naming("{} moves by landings only; put the work on a branch and land it", [trunk]);
     End::new(exit::RULE, "direct_move", line)
         .more("Nothing is lost: `git switch -c NAME` takes what is staged along; commit there, then land.")
-        .more("After a refused merge or reset, `git reset --merge` puts the files back as the trunk has them.")
+        .more(
+            "After a refused merge or reset, `git reset --merge` puts the files back as the trunk has them.",
+        )
         .next("signalbox land")
 }
 
@@ -103,10 +104,8 @@ pub fn not_here(trunk: &str) -> End {
 pub fn not_pushed(trunk: &str, remote: &str) -> End {
     let line = naming("{} of {} takes landings only; land the branch instead of pushing it", [trunk, remote]);
     End::new(exit::RULE, "direct_push", line)
-        .more(
-            "Nothing was sent. Commits that are on your copy of it: put them on a branch (git switch -c NAME), \
-             then land that.",
-        )
+        .more("Nothing was sent.")
+        .more(ON_A_BRANCH)
         .next("signalbox land")
 }
 
@@ -115,8 +114,8 @@ pub fn not_pushed(trunk: &str, remote: &str) -> End {
 pub fn unreachable(trunk: Option<&str>, reason: &str) -> End {
     let trunk = trunk.unwrap_or("the trunk");
     let line = naming("the box cannot be asked whose turn it is, so {} takes nothing now", [trunk]);
-    End::new(exit::AGAIN, "box_unreachable", line).more(format!("Why: {reason}")).more(
-        "Nothing was changed here; land again when that is mended. For whoever keeps this server: \
-         `signalbox hook install --server --state DIR` names the folder of the box's state.",
-    )
+    End::new(exit::AGAIN, "box_unreachable", line)
+        .more(format!("Why: {reason}"))
+        .more("Nothing was changed here; land again when that is mended.")
+        .more("Where the state is says, there: signalbox hook install --server --state DIR")
 }

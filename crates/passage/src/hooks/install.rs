@@ -96,8 +96,7 @@ pub fn here(cwd: &Path, state: Option<&Path>, program: &Path) -> Result<End, End
     let folder = site::state_dir(&repo, state)?;
     let trunk = site::local_settings(&repo, &folder)?.trunk;
     let in_place = trunk.remote == ".";
-    let hook =
-        if in_place { Hook::Transaction(r#"reference-transaction -- "$1""#) } else { Hook::PrePush };
+    let hook = if in_place { Hook::Transaction(r#"reference-transaction -- "$1""#) } else { Hook::PrePush };
     let dir = hooks_dir(&repo)?;
     free(&dir, &[hook])?;
     if let Some(state) = state {
@@ -173,9 +172,8 @@ pub fn server(
     set(&repo, TRUNK_KEY, &values)?;
     set(&repo, STATE_KEY, &[path_value(&state)])?;
     let paths = put(&dir, &hooks, program)?;
-    let line = naming("{} moves by landings only from now on; all other refs are as before", [
-        &trunks.join(", ")
-    ]);
+    let line =
+        naming("{} moves by landings only from now on; all other refs are as before", [&trunks.join(", ")]);
     let end = End::new(exit::DONE, "installed", line)
         .more(format!("The box is asked at each landing: {}", state.display()))
         .more("Whoever pushes here must be able to write that state: the hooks run as who pushes.");
@@ -260,16 +258,20 @@ fn hooks_dir(repo: &Repo) -> Result<PathBuf, End> {
     // A folder that is not there yet stands where the one above it stands.
     let at = real(&dir).or_else(|| Some(real(dir.parent()?)?.join(dir.file_name()?)));
     let homes = [Some(repo.common_dir()), repo.worktree()];
-    let inside = |at: &PathBuf| homes.iter().flatten().filter_map(|home| real(home)).any(|h| at.starts_with(h));
+    let inside =
+        |at: &PathBuf| homes.iter().flatten().filter_map(|home| real(home)).any(|h| at.starts_with(h));
     if at.as_ref().is_some_and(inside) {
         return Ok(dir);
     }
     let own = repo.common_dir().join("hooks").display().to_string();
-    let line = naming("git takes this repository's hooks from {}, outside of it; nothing was written", [
-        &dir.display().to_string(),
-    ]);
+    let line = naming(
+        "git takes this repository's hooks from {}, outside of it; nothing was written",
+        [&dir.display().to_string()],
+    );
     Err(End::new(exit::SETUP, "hooks_elsewhere", line)
-        .more("Other repositories may use that folder. To give this one its own (those then do not run here):")
+        .more(
+            "Other repositories may use that folder. To give this one its own (those then do not run here):",
+        )
         .next(format!("git config core.hooksPath {}", quoted(&own))))
 }
 
@@ -355,9 +357,10 @@ fn put_one(path: &Path, script: &[u8]) -> io::Result<()> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> End {
-    let line = naming("the hook {} cannot be written or read; mend what the next line says", [
-        &path.display().to_string(),
-    ]);
+    let line = naming(
+        "the hook {} cannot be written or read; mend what the next line says",
+        [&path.display().to_string()],
+    );
     End::new(exit::SETUP, "hook_unwritable", line).more(error.to_string())
 }
 
