@@ -31,11 +31,10 @@ impl Refused<'_> {
                 of("epoch_deleted", "the epoch of {} is never deleted: it keeps stale pushes out")
                     .more("Nothing need be done; leave it where it is.")
             }
-            Refusal::BoxStands => of(
-                "box_stands",
-                "another box keeps this trunk, and no push changes that; ask whoever keeps this server",
-            )
-            .more(TAKE_OVER),
+            Refusal::BoxStands => {
+                of("box_stands", "no push changes which box keeps this trunk; ask whoever keeps this server")
+                    .more(TAKE_OVER)
+            }
             Refusal::OtherBox => of(
                 "other_box",
                 "this server takes turns of another box only; land with its state: --state DIR",
@@ -78,7 +77,7 @@ impl Refused<'_> {
 }
 
 fn symbolic(trunk: &str, name: &BStr) -> End {
-    let text = "{} is a symbolic ref and leads to or from {}; push refs by their own names";
+    let text = "{} is symbolic, to or from {}; push refs by their own names";
     End::new(exit::RULE, "symbolic_ref", naming(text, [&name.to_str_lossy(), trunk])).next("signalbox land")
 }
 

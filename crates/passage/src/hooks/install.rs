@@ -110,14 +110,14 @@ pub fn here(cwd: &Path, state: Option<&Path>, program: &Path) -> Result<End, End
     };
     let end = if in_place {
         let line = "here {} moves by landings only from now on: no commit, merge or reset moves it";
-        End::new(exit::DONE, "installed", naming(line, [&trunk.branch]))
-            .more("Whoever must: git -c core.hooksPath=/dev/null …; deleting or renaming it is not stopped.")
+        End::new(exit::DONE, "installed", naming(line, [&trunk.branch])).more(
+            "For whoever must: git -c core.hooksPath=/dev/null … passes it. Deleting it is not stopped.",
+        )
     } else {
         let line = "direct pushes to {} of {} are stopped here, outside a turn";
-        End::new(exit::DONE, "installed", naming(line, [&trunk.branch, &trunk.remote])).more(
-            "It reminds whoever pushes from this clone; `git push --no-verify` passes it. To guard the remote \
-             itself, there: signalbox hook install --server",
-        )
+        End::new(exit::DONE, "installed", naming(line, [&trunk.branch, &trunk.remote]))
+            .more("It reminds whoever pushes from this clone; `git push --no-verify` passes it.")
+            .more("To guard the remote itself, there: signalbox hook install --server")
     };
     Ok(told(end, &paths))
 }
