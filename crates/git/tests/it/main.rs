@@ -4,6 +4,7 @@
 mod checks;
 mod here;
 mod here_switched;
+mod hooks;
 mod killed;
 mod lab;
 mod merging;
