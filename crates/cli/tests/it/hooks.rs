@@ -1,8 +1,9 @@
 //! A server's hooks: landings pass, what goes past the queue does not, and all other refs are left alone.
 
-use crate::harness::{Tree, World, executable};
-use crate::promises::{Kept, Place, assert_killed};
+use crate::harness::{Tree, World, eventually, executable};
+use crate::promises::{Kept, Place, assert_killed, stopped};
 use crate::words::{plain, refuses, told};
+use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -260,9 +261,18 @@ fn other_branches_and_tags_pass_untouched_whatever_they_are_called() {
 #[test]
 fn packing_and_collecting_go_on_working() {
     let place = guarded("merge");
-    place.branches(&["one", "two"].map(str::to_owned));
-    for name in ["one", "two"] {
+    place.branches(&["one", "two", "three", "dead"].map(str::to_owned));
+    for (name, epoch) in [("one", "landed"), ("two", "begun"), ("three", "void")] {
         place.work.ok(&["land", name]);
+        // The trunk is packed beside an epoch that does not name it, too.
+        if epoch != "landed" {
+            let fault = "push:intent-written:kill";
+            assert_killed(&place.work.env("SIGNALBOX_FAULT", fault).run(&["land", "dead"]));
+        }
+        if epoch == "void" {
+            place.work.ok(&["land", "--settle"]);
+        }
+        assert_eq!(place.epoch(), epoch);
         let before = place.trunk.git(&["for-each-ref"]);
         for args in [
             &["pack-refs", "--all"][..],
@@ -277,7 +287,35 @@ fn packing_and_collecting_go_on_working() {
             assert_eq!(place.trunk.git(&["for-each-ref"]), before, "{args:?}");
         }
     }
-    place.assert_exactly_once(&["one", "two"].map(str::to_owned));
+    place.assert_exactly_once(&["one", "two", "three"].map(str::to_owned));
+}
+
+#[test]
+fn a_holder_whose_turn_went_on_meanwhile_is_refused_by_the_hooks_and_waits_again() {
+    let place = guarded("merge");
+    place.branches(&["slow", "other"].map(str::to_owned));
+    let before_epoch = place.work.env("SIGNALBOX_FAULT", "before:epoch:stop");
+    let at_the_epoch = |args: &[&str]| {
+        let mut landing = before_epoch.start(args);
+        landing.event("turn");
+        eventually("it is stopped", || stopped(landing.pid()));
+        landing
+    };
+    let mut slow = at_the_epoch(&["land", "slow"]);
+    place.world.advance(300_001);
+    // The next one has the turn, and the epoch does not show it yet.
+    let other = at_the_epoch(&["land", "other", "--no-reenter"]);
+    slow.signal(Signal::CONT);
+    assert_eq!(slow.event("waiting")["holder"]["branch"], "other");
+    place.world.advance(300_001);
+    slow.event("turn");
+    other.signal(Signal::CONT);
+    let done = other.end();
+    assert_eq!((done.exit, done.code()), (Some(17), "turn_lost"), "{}", done.all());
+    let done = slow.end();
+    assert_eq!(done.code(), "landed", "{}", done.all());
+    place.assert_exactly_once(&["slow".to_owned()]);
+    place.assert_nothing_left();
 }
 
 #[test]
