@@ -231,7 +231,7 @@ impl Grammar {
                 format!("one of {}", names.join(", "))
             }
             Grammar::Report => format!(
-                "an object with commit, phases, checkCode, files, ahead or estimate, of at most {} bytes",
+                "an object with commit, phases, checkCode, files, reason, ahead or estimate, of at most {} bytes",
                 limits.report_bytes_max
             ),
             Grammar::Lines => format!("at most {LIFT_LINES_MAX} objects of scope and value"),
@@ -421,6 +421,7 @@ fn is_report(report: &Map<String, Value>, limits: &Limits) -> bool {
         "estimate" => value
             .as_array()
             .is_some_and(|range| range.len() == 2 && range.iter().all(|ms| integer(ms, 0, COUNTER_MAX))),
+        "reason" => text(value).is_some_and(|reason| is_text(reason, 1)),
         _ => false,
     };
     report.iter().all(member)

@@ -111,10 +111,17 @@ impl End {
     }
 }
 
-/// The text without control characters, so that no name can move a terminal's cursor. Line breaks stay.
+/// The text without control characters, so that no name can move a terminal's cursor, and without those that
+/// change the direction of writing, so that none can read as another. Line breaks stay.
 #[must_use]
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+    let moves = |c: char| c.is_control() && c != '\n' && c != '\t';
+    text.chars().map(|c| if moves(c) || turns(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a character changes the direction in which a terminal writes what follows.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// How many columns a terminal gives to a text.
@@ -208,6 +215,10 @@ mod tests {
         let end = End::new(1, "x", format!("\x1b[2J{}\nmore", "a".repeat(300)));
         assert_eq!(end.line.chars().count(), COLUMNS);
         assert!(!end.line.contains(['\x1b', '\n']));
+        for turning in "\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}".chars() {
+            assert_eq!(printable(&format!("main{turning}")), "main\u{fffd}");
+            assert_eq!(short(&format!("a{turning}b"), 9), "a\u{fffd}b");
+        }
         assert_eq!(short("feature/a-very-long-name", 11), "featu…-name");
         assert_eq!(short("日本語の長い名前です", 11), "日本…です");
         assert_eq!(quoted("it's"), r"'it'\''s'");

@@ -7,6 +7,7 @@ use client::Stay;
 use kernel::{Code, Id};
 use landing::Outcome;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,7 +59,8 @@ pub(crate) fn take(site: &Site, branch: &str, head: &str) -> Option<(Id, Live)> 
             found = Some((ticket, live));
         } else {
             let stay = Stay { ticket, entry: kept.entry };
-            let left = site.calls().leave(&stay, Outcome::Withdrawn.as_str(), None, None);
+            let report = json!({ "reason": "a later commit of the branch took its place" });
+            let left = site.calls().leave(&stay, Outcome::Withdrawn.as_str(), Some(&report), None);
             if left.is_ok() || left.is_err_and(|error| error.is(Code::TicketGone)) {
                 let _ = files::drop(&entry.path());
             }

@@ -20,6 +20,7 @@ use crate::numbers;
 use crate::renew::Renewer;
 use crate::site::{Site, git_failed};
 use crate::split;
+use crate::times::span;
 use client::{Stay, TicketView};
 use git::{GitError, Oid, PushEnd, Seen, TrunkError};
 use kernel::{Code, Id, Millis};
@@ -82,6 +83,10 @@ pub struct Passage<'a> {
     found: Found,
     /// What a check ahead was worth, for the report.
     ahead: Option<&'static str>,
+    /// The first path that it covers.
+    held_path: Option<String>,
+    /// The issues of the freeze that is in the way.
+    frozen_by: Option<Vec<String>>,
     /// When its caller wants to wait no longer, for the turn or for a hold.
     deadline: Option<Instant>,
 }
@@ -356,6 +361,7 @@ impl Passage<'_> {
             && holds::keeps_out(freeze, &self.options.branch, self.head.as_str())
         {
             self.end = Some(holds::frozen_end(&self.options.branch, freeze));
+            self.frozen_by = Some(freeze.issues.clone());
             return Saw::Frozen;
         }
         let Some(landing) = self.landing.as_ref().filter(|_| !view.holds.is_empty()) else {
@@ -369,8 +375,9 @@ impl Passage<'_> {
         let Some((hold, path)) = holds::held(&view.holds, &self.options.owner, &changed, now) else {
             return Saw::Ours;
         };
-        self.end = Some(holds::held_end(&self.options.branch, hold, path, &ending::span(hold.until - now)));
+        self.end = Some(holds::held_end(&self.options.branch, hold, path, &span(hold.until - now)));
         self.hold = Some((hold.name.clone(), hold.owner.clone()));
+        self.held_path = Some(path.to_string());
         Saw::Held
     }
 
@@ -434,6 +441,9 @@ impl Passage<'_> {
         match numbers::refusal(self.site, landing, &self.passenger()) {
             Ok(None) => Saw::NumbersFine,
             Ok(Some(end)) => {
+                let files = end.facts.get("files").and_then(|files| files.as_array());
+                let files = files.into_iter().flatten().filter_map(|file| file.as_str());
+                self.files = files.map(str::to_owned).collect();
                 self.end = Some(end);
                 Saw::Duplicate
             }

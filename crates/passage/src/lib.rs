@@ -44,6 +44,7 @@ pub mod site;
 mod slots;
 pub mod split;
 pub mod template;
+pub mod times;
 
 pub use end::End;
 pub use event::{Event, Show};

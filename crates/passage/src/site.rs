@@ -228,8 +228,7 @@ impl Site {
                 if now.box_id.as_ref() != stands {
                     return Ok(());
                 }
-                let line =
-                    "the remote refuses refs/signalbox/box; do as its words say, or allow refs/signalbox/ there";
+                let line = "the remote refuses refs/signalbox/box; do as its words say, or allow refs/signalbox/ there";
                 let refused = End::new(exit::REFUSED, "box_refused", line).more(text);
                 Err(if split::is_split(self) { split::end(self) } else { refused })
             }

@@ -67,6 +67,7 @@ fn row(stay: &EndedView, fate: Option<&Settled>) -> String {
 fn why(stay: &EndedView, fate: Option<&Settled>) -> String {
     let report = stay.report.as_ref();
     let text = |name: &str| report.and_then(|report| report.get(name)).and_then(Value::as_str);
+    let reason = || text("reason").map(|reason| short(reason, 60));
     match (outcome(stay, fate), fate) {
         ("landed", Some(fate)) => commit(&fate.commit),
         ("landed", None) => text("commit").map_or_else(String::new, commit),
@@ -79,12 +80,12 @@ fn why(stay: &EndedView, fate: Option<&Settled>) -> String {
             .and_then(|files| files.first())
             .and_then(Value::as_str)
             .map_or_else(String::new, |file| format!("in {}", short(file, 40))),
-        ("moved", _) => "the branch or the trunk moved".to_owned(),
+        ("moved", _) => reason().unwrap_or_else(|| "the branch or the trunk moved".to_owned()),
         ("limit", _) => "the turn's limit came".to_owned(),
-        ("refused", _) => "the remote refused".to_owned(),
+        ("refused", _) => reason().unwrap_or_else(|| "the remote refused".to_owned()),
         ("lapsed", _) => "not heard of in time".to_owned(),
         ("unknown", _) => "its process was gone".to_owned(),
-        _ => String::new(),
+        _ => reason().unwrap_or_default(),
     }
 }
 

@@ -123,3 +123,46 @@ fn who_waits_is_told_who_has_the_turn_and_what_it_does() {
     assert_eq!(done.events.iter().find(|event| event["event"] == "turn").unwrap()["turnNo"], 2);
     assert_eq!(first.end().code(), "landed");
 }
+
+#[test]
+fn the_log_says_why_something_was_held_frozen_or_withdrawn() {
+    let world = World::with_clock();
+    let repo = world.repo("r");
+    let gate = world.gate("gate");
+    repo.ok(&["init", "--check", &gate.command(), "--line", "adr=adr/{number}-{slug}"]);
+    repo.branch("work");
+    let head = repo.git(&["rev-parse", "work"]);
+    repo.ok(&["hold", "open", "release", "file-work", "--owner", "ops\u{202e}", "--for", "2h"]);
+    refused(&repo.run(&["land", "work"]), 14, "held");
+    repo.ok(&["hold", "close", "release", "--owner", "ops\u{202e}"]);
+    let mut land = repo.start(&["land", "work"]);
+    land.event("check");
+    repo.ok(&["freeze", "open", "BUG-1", "--admit", "hotfix"]);
+    gate.open();
+    refused(&land.end(), 14, "frozen");
+    repo.ok(&["freeze", "close", "BUG-1"]);
+    repo.ok(&["land", "work", "--dry-run"]);
+    gate.close();
+    repo.branch("other");
+    let mut land = repo.start(&["land", "other"]);
+    land.event("check");
+    land.signal(Signal::TERM);
+    refused(&land.end(), 143, "interrupted");
+    let mut land = repo.start(&["land", "other"]);
+    land.event("check");
+    repo.git(&["update-ref", "refs/heads/other", &head]);
+    gate.open();
+    refused(&land.end(), 12, "branch_moved");
+    repo.git(&["switch", "-q", "-c", "double", "main"]);
+    repo.commit("adr/1-a", "", "a");
+    repo.commit("adr/1-b", "", "b");
+    refused(&repo.run(&["land"]), 12, "duplicate_number");
+    insta::assert_snapshot!(repo.people(&["log"]).1, @r"
+    2027-01-15 08:00:00  duplicate double                           in adr/1-a, waited 0.0 s
+    2027-01-15 08:00:00  moved     other                            the branch was changed on its way, waited 0.0 s, check 0.0 s
+    2027-01-15 08:00:00  withdrawn other                            stopped by SIGTERM, waited 0.0 s, check 0.0 s
+    2027-01-15 08:00:00  withdrawn work                             a dry run, waited 0.0 s, check 0.0 s
+    2027-01-15 08:00:00  frozen    work                             frozen by BUG-1, waited 0.0 s, check 0.0 s
+    2027-01-15 08:00:00  held      work                             file-work is under the hold release of ops�, waited 0.0 s
+    ");
+}

@@ -285,7 +285,7 @@ fn setting_up_landing_and_the_log_read_so() {
     -- standard output
     2027-01-15 08:00:00  failed    worse                            the check ended with 1, waited 0.0 s, check 0.0 s
     2027-01-15 08:00:00  landed    feature                          as [commit], waited 0.0 s, check 0.0 s, push 0.0 s
-    2027-01-15 08:00:00  withdrawn feature                          waited 0.0 s, check 0.0 s
+    2027-01-15 08:00:00  withdrawn feature                          a dry run, waited 0.0 s, check 0.0 s
     -- standard error
     ");
 }

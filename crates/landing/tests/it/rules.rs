@@ -354,6 +354,7 @@ fn unknown_null_and_malformed_members_are_refused_and_change_nothing() {
         ("queue/renew", stay(1, 0)),
         ("queue/wait", with(stay(1, 1), "timeoutMs", 55_001)),
         ("queue/leave", with(stay(1, 1), "outcome", "lapsed")),
+        ("queue/leave", with(with(stay(1, 1), "outcome", "held"), "report", json!({ "reason": "a\nb" }))),
         ("queue/leave", with(with(stay(1, 1), "outcome", "landed"), "report", json!({ "more": 1 }))),
         (
             "queue/leave",

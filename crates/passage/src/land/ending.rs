@@ -3,13 +3,14 @@
 use super::Passage;
 use super::enter::already_there;
 use crate::check::{self, Checked};
-use crate::end::{End, exit, land_command, naming, quoted, short};
+use crate::end::{End, exit, land_command, naming, printable, quoted, short};
 use crate::event::Event;
 use crate::fault;
 use crate::kept;
 use crate::locked;
 use crate::machine::Why;
 use crate::split;
+use crate::times::span;
 use kernel::{Code, Millis};
 use landing::Outcome;
 use serde_json::{Map, Value, json};
@@ -20,19 +21,22 @@ const REPORT_MAX: usize = 2_048;
 /// The most files that a report names.
 const REPORT_FILES_MAX: usize = 20;
 
+/// The longest reason that a report gives, in characters.
+const REASON_MAX: usize = 200;
+
 impl Passage<'_> {
     pub(super) fn leave(mut self, outcome: Outcome, why: Why) -> End {
-        self.give_back(outcome);
+        self.give_back(outcome, why);
         self.finish(why)
     }
 
     /// Ends the stay, and with it the turn.
-    pub(super) fn give_back(&mut self, outcome: Outcome) {
+    pub(super) fn give_back(&mut self, outcome: Outcome, why: Why) {
         if let Some(turn) = &mut self.turn {
             turn.renewer.stop();
         }
         if let Some(stay) = &self.stay {
-            let report = self.report(outcome);
+            let report = self.report(outcome, why);
             // A stay that has ended already keeps its row in the register.
             let calls = self.site.calls();
             let left = match calls.leave(stay, outcome.as_str(), Some(&report), None) {
@@ -83,8 +87,12 @@ impl Passage<'_> {
         fault::point("leave:released");
     }
 
-    fn report(&self, outcome: Outcome) -> Value {
+    fn report(&self, outcome: Outcome, why: Why) -> Value {
         let mut report = Map::new();
+        if let Some(reason) = self.reason(why) {
+            let reason = printable(&reason).replace(['\n', '\t'], " ");
+            report.insert("reason".into(), reason.chars().take(REASON_MAX).collect::<String>().into());
+        }
         if let Some(landing) = self.landing.as_ref().filter(|_| outcome == Outcome::Landed) {
             report.insert("commit".into(), landing.commit.as_str().into());
         }
@@ -108,6 +116,41 @@ impl Passage<'_> {
             }
         }
         Value::Object(report)
+    }
+
+    /// What the outcome alone does not tell, for whoever reads the register later.
+    fn reason(&self, why: Why) -> Option<String> {
+        let said = || self.end.as_ref().map(|end| end.line.clone());
+        Some(match why {
+            Why::DryRun => "a dry run".to_owned(),
+            Why::Nothing => "the trunk has it already".to_owned(),
+            Why::BranchMoved => "the branch was changed on its way".to_owned(),
+            Why::Restless => "the trunk was moved again and again outside the queue".to_owned(),
+            Why::TurnLost => "the turn was lost".to_owned(),
+            Why::StillWaiting => "its turn did not come in time".to_owned(),
+            Why::Interrupted => match self.interrupt.signal() {
+                Some(15) => "stopped by SIGTERM".to_owned(),
+                _ => "stopped by Ctrl-C".to_owned(),
+            },
+            Why::Held => {
+                let (hold, path) = self.hold.as_ref().zip(self.held_path.as_ref())?;
+                format!(
+                    "{} is under the hold {} of {}",
+                    short(path, 60),
+                    short(&hold.0, 40),
+                    short(&hold.1, 40)
+                )
+            }
+            Why::RemoteRefused => self.said.lines().find(|line| !line.trim().is_empty())?.trim().to_owned(),
+            Why::Frozen => {
+                let issues = self.frozen_by.as_ref()?;
+                format!("frozen by {}", short(&issues.join(", "), 100))
+            }
+            Why::OtherBox | Why::Obstacle | Why::BadSettings | Why::Broken | Why::Unreachable => said()?,
+            Why::Landed | Why::Conflict | Why::Duplicate | Why::Red | Why::TooLong | Why::Unknown => {
+                return None;
+            }
+        })
     }
 
     fn saying(&mut self, why: Why) -> End {
@@ -278,22 +321,12 @@ impl Passage<'_> {
     }
 }
 
-/// A span in minutes and seconds.
-pub(super) fn span(ms: Millis) -> String {
-    let seconds = ms / 1_000;
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        _ => format!("{}:{:02}", seconds / 60, seconds % 60),
-    }
-}
-
 /// The turn's limit came before the check ended.
 pub(super) fn too_long(ran: Millis, limit: Millis) -> End {
-    let seconds = |ms: Millis| format!("{}.{} s", ms / 1_000, ms % 1_000 / 100);
     let line = format!(
         "the check ran {} and the turn's limit of {} came; make it quicker, or raise the limit",
-        seconds(ran),
-        seconds(limit)
+        span(ran),
+        span(limit)
     );
     End::new(exit::TURN, "turn_limit", line)
         .more("The limit stands in the state: signalbox init --turn-ms N raises it for this box.")

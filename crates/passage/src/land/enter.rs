@@ -11,7 +11,7 @@ use crate::lfs;
 use crate::live::{self, Live};
 use crate::locked;
 use crate::lookout::{Found, Lookout, Waiter};
-use crate::machine::Saw;
+use crate::machine::{Saw, Why};
 use crate::project_time;
 use crate::renew;
 use crate::settings::Settings;
@@ -82,6 +82,8 @@ impl<'a> Passage<'a> {
             hold: None,
             found: Found::default(),
             ahead: None,
+            held_path: None,
+            frozen_by: None,
             deadline,
         })
     }
@@ -183,7 +185,7 @@ impl<'a> Passage<'a> {
     /// Leaves, so that nobody starves, and waits until the hold that is in the way has ended. A lapse of the
     /// hold is noticed by the clock, a close by the queue's change mark.
     pub(super) fn await_hold(&mut self) -> Saw {
-        self.give_back(Outcome::Held);
+        self.give_back(Outcome::Held, Why::Held);
         self.turn = None;
         self.epoch = None;
         self.landing = None;
