@@ -38,6 +38,8 @@ pub(crate) enum Command {
     New(New),
     /// Show who has the turn and who waits
     Queue(Queue),
+    /// Tell what keeps a branch from landing, and the way out
+    Why(Why),
     /// Show what landed, what did not and why, and how long each part took
     Log(Log),
     /// Keep other landings off some files for a while
@@ -163,6 +165,13 @@ pub(crate) struct Queue {
     /// Go on showing it as it changes
     #[arg(long, short)]
     pub(crate) watch: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  signalbox why feature/login")]
+pub(crate) struct Why {
+    /// A branch, a ticket, or the first characters of one (default: the branch that is checked out here)
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -19,6 +19,18 @@ pub(crate) fn print(end: &End, json: bool) {
     }
 }
 
+/// Prints one of several answers, each of which is put as an outcome is.
+pub(crate) fn print_event(event: &str, end: &End, json: bool) {
+    let out = &mut std::io::stdout();
+    if json {
+        let mut object = object(end);
+        object["event"] = event.into();
+        line(out, &object.to_string());
+    } else {
+        write_to(out, end, false);
+    }
+}
+
 fn write_to(out: &mut dyn Write, end: &End, colour: bool) {
     if end.line.is_empty() {
         return;

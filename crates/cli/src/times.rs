@@ -10,9 +10,11 @@ pub(crate) fn point(at: Millis) -> String {
     told(at, "%Y-%m-%d %H:%M:%S")
 }
 
-/// A time of that day on this machine's clock: `14:05`.
-pub(crate) fn time_of_day(at: Millis) -> String {
-    told(at, "%H:%M")
+/// A point in time as briefly as it can be told on this machine's calendar: `14:05` where it is within half a
+/// day of `now`.
+pub(crate) fn time_of_day(at: Millis, now: Millis) -> String {
+    const HALF_A_DAY: Millis = 12 * 3_600_000;
+    told(at, if (at - now).abs() < HALF_A_DAY { "%H:%M" } else { "%Y-%m-%d %H:%M" })
 }
 
 fn told(at: Millis, format: &str) -> String {

@@ -70,6 +70,11 @@ pub(crate) fn take(site: &Site, branch: &str, head: &str) -> Option<(Id, Live)> 
     found
 }
 
+/// Whether a place was kept under that ticket, and nobody has gone on with it.
+pub(crate) fn is(state: &Path, ticket: &Id) -> bool {
+    dir(state).join(format!("{}.json", ticket.as_str())).exists()
+}
+
 /// Forgets that a place was kept: somebody goes on with it.
 pub(crate) fn forget(state: &Path, ticket: &Id) {
     let _ = files::drop(&dir(state).join(format!("{}.json", ticket.as_str())));

@@ -387,7 +387,7 @@ impl Passage<'_> {
             Ok(seen) => seen,
             Err(end) => return self.refused_read(end),
         };
-        if seen.trunk.is_none() && self.had_a_trunk(&seen) {
+        if seen.trunk.is_none() && self.site.had_a_trunk(&seen) {
             return self.refused_read(enter::trunk_gone(self.site));
         }
         let trunk = seen.trunk.clone();
@@ -418,22 +418,6 @@ impl Passage<'_> {
             }
             Err(error) => self.broken(error),
         }
-    }
-
-    /// Whether the fence remembers a trunk: then one that is missing was deleted or renamed, and the next
-    /// branch must not become a new one.
-    fn had_a_trunk(&self, seen: &Seen) -> bool {
-        let mut at = seen.epoch.clone();
-        // Ours names what was read; the one before it names what stood.
-        for _ in 0..3 {
-            let Some(commit) = at else { return false };
-            let Ok(message) = self.site.repo.message_of(&commit) else { return false };
-            if Epoch::parse(&message.to_string()).is_some_and(|epoch| epoch.trunk != "none") {
-                return true;
-            }
-            at = self.site.repo.parents_of(&commit).ok().and_then(|parents| parents.into_iter().next());
-        }
-        false
     }
 
     fn numbers(&mut self) -> Saw {

@@ -45,6 +45,7 @@ mod slots;
 pub mod split;
 pub mod template;
 pub mod times;
+pub mod why;
 
 pub use end::End;
 pub use event::{Event, Show};

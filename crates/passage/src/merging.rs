@@ -113,8 +113,11 @@ pub fn merge(
     let tree = match fit(repo, old, who.head, squash)? {
         Fit::Tree(tree) => tree,
         Fit::Nothing => return Ok(Merged::Nothing),
-        Fit::Conflict { paths, messages } => return conflict(site, old, who, &paths, &messages),
-        Fit::Unrelated => return Ok(unrelated(who)),
+        Fit::Conflict { paths, messages } => {
+            let (end, files) = conflict(site, old, who, &paths, &messages)?;
+            return Ok(Merged::Conflict(end, files));
+        }
+        Fit::Unrelated => return Ok(Merged::Conflict(unrelated(who), Vec::new())),
     };
     let us = repo.identity(Some(who.head))?;
     let commit = if squash {
@@ -139,6 +142,38 @@ pub fn changed(site: &Site, landing: &Landing) -> Result<Vec<BString>, GitError>
         Some(old) => Ok(site.repo.changed_paths(old, &landing.tree)?.into_iter().map(|c| c.path).collect()),
         None => site.repo.tree_paths(&landing.tree),
     }
+}
+
+/// What a landing would change on the trunk if it came now, and what would be in its way: a conflict, or two
+/// files with one number. Nothing is kept.
+///
+/// # Errors
+/// Git failed.
+pub fn foresee(
+    site: &Site,
+    trunk: Option<&Oid>,
+    settings: Settings,
+    who: &Passenger<'_>,
+) -> Result<(Vec<BString>, Option<End>), GitError> {
+    let repo = &site.repo;
+    let tree = match trunk.map(|old| (old, repo.merge(old, who.head))) {
+        None => repo.tree_of(who.head)?,
+        Some((_, Ok(Merge::Clean { tree }))) => tree,
+        Some((old, Ok(Merge::Conflict { paths, messages }))) => {
+            let (end, _) = conflict(site, old, who, &paths, &messages)?;
+            // Until it merges, what the branch itself has changed is the best that can be told.
+            let changed = match repo.merge_base(old, who.head)? {
+                Some(base) => repo.changed_paths(&base, who.head)?,
+                None => Vec::new(),
+            };
+            return Ok((changed.into_iter().map(|change| change.path).collect(), Some(end)));
+        }
+        Some((_, Err(GitError::Unrelated))) => return Ok((Vec::new(), Some(unrelated(who)))),
+        Some((_, Err(error))) => return Err(error),
+    };
+    let landing = Landing { old: trunk.cloned(), commit: who.head.clone(), tree, settings };
+    let trouble = crate::numbers::refusal(site, &landing, who)?;
+    Ok((changed(site, &landing)?, trouble))
 }
 
 fn squash_message(site: &Site, old: &Oid, who: &Passenger<'_>) -> Result<Vec<u8>, GitError> {
@@ -173,10 +208,10 @@ fn with_trailers(message: &[u8], who: &Passenger<'_>) -> Vec<u8> {
     message.into()
 }
 
-fn unrelated(who: &Passenger<'_>) -> Merged {
+fn unrelated(who: &Passenger<'_>) -> End {
     let text = "{} has no history in common with the trunk; rebase it onto the trunk first";
     let line = naming(text, [who.branch]);
-    Merged::Conflict(End::new(exit::MEND, "unrelated", line), Vec::new())
+    End::new(exit::MEND, "unrelated", line)
 }
 
 fn conflict(
@@ -185,7 +220,7 @@ fn conflict(
     who: &Passenger<'_>,
     paths: &[BString],
     messages: &[String],
-) -> Result<Merged, GitError> {
+) -> Result<(End, Vec<String>), GitError> {
     let base = site.repo.merge_base(trunk, who.head)?;
     let names: Vec<String> = paths.iter().map(|path| path.to_str_lossy().into_owned()).collect();
     let first = names.first().map_or("a file", String::as_str);
@@ -218,5 +253,5 @@ fn conflict(
     end = end.more(format!("  {mend}")).more("  (mend the files, git add them, then: git commit --no-edit)");
     end = end.more(format!("  {}", land_command(who.branch, "")));
     end = end.fact("files", names.clone()).next(mend);
-    Ok(Merged::Conflict(end, names))
+    Ok((end, names))
 }

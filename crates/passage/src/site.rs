@@ -1,6 +1,7 @@
 //! Where a command stands: the repository, its trunk, its settings, and the box that keeps them in order.
 
 use crate::end::{End, exit, naming, quoted, short};
+use crate::epoch::Epoch;
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
 use crate::results::Results;
@@ -195,8 +196,11 @@ impl Site {
         let mut look = 0;
         loop {
             let seen = self.trunk.read().map_err(|e| self.unreadable(e))?;
-            if let Some(stands) = &seen.box_id {
-                return if self.box_of(stands)? == self.box_id { Ok(seen) } else { Err(self.other_box()) };
+            if seen.box_id.is_some() {
+                return match self.kept_elsewhere(&seen)? {
+                    Some(end) => Err(end),
+                    None => Ok(seen),
+                };
             }
             if !claimed {
                 self.claim(None)?;
@@ -207,6 +211,31 @@ impl Site {
                 return Err(split::end(self));
             }
         }
+    }
+
+    /// What is said where another box keeps the trunk.
+    ///
+    /// # Errors
+    /// Git cannot read the note of the box.
+    pub(crate) fn kept_elsewhere(&self, seen: &Seen) -> Result<Option<End>, End> {
+        let Some(stands) = &seen.box_id else { return Ok(None) };
+        Ok((self.box_of(stands)? != self.box_id).then(|| self.other_box()))
+    }
+
+    /// Whether the fence remembers a trunk: then one that is missing was deleted or renamed, and the next
+    /// branch must not become a new one.
+    pub(crate) fn had_a_trunk(&self, seen: &Seen) -> bool {
+        let mut at = seen.epoch.clone();
+        // Ours names what was read; the one before it names what stood.
+        for _ in 0..3 {
+            let Some(commit) = at else { return false };
+            let Ok(message) = self.repo.message_of(&commit) else { return false };
+            if Epoch::parse(&message.to_string()).is_some_and(|epoch| epoch.trunk != "none") {
+                return true;
+            }
+            at = self.repo.parents_of(&commit).ok().and_then(|parents| parents.into_iter().next());
+        }
+        false
     }
 
     /// Sets the trunk's box to ours: only where none stands, or where the one that `stands` is replaced.

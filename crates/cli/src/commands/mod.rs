@@ -8,6 +8,7 @@ mod land;
 mod log;
 mod mint;
 mod queue;
+mod why;
 
 use crate::args::{Args, Command};
 use kernel::Clock;
@@ -59,6 +60,7 @@ pub(crate) fn run(args: Args) -> End {
         Command::Mint(args) => mint::mint(&context, &args),
         Command::New(args) => mint::new(&context, &args),
         Command::Queue(args) => queue::run(&context, &args),
+        Command::Why(args) => why::run(&context, &args),
         Command::Log(args) => log::run(&context, &args),
         Command::Hold(args) => hold::hold(&context, args.command),
         Command::Freeze(args) => hold::freeze(&context, args.command),

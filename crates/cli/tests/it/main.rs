@@ -47,4 +47,5 @@ mod refusals_output;
 mod refusals_state;
 mod state_folder;
 mod stress;
+mod why;
 mod words;

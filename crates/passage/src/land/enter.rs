@@ -283,6 +283,32 @@ enum Waited {
 /// Pins the commit that lands, and refuses what must not enter.
 fn pin(site: &Site, show: &dyn Show, options: &Options) -> Result<Oid, End> {
     let branch = options.branch.as_str();
+    let head = pin_here(site, branch)?;
+    split::one_push_url(site)?;
+    let seen = site.read_trunk()?;
+    let (settings, its_own) = site.trunk_settings(seen.trunk.as_ref())?;
+    if !its_own {
+        show.show(&Event::Note("the trunk has no .signalbox.toml yet; what `init` wrote here counts"));
+    }
+    if let Some(end) = unchecked(&settings) {
+        return Err(end);
+    }
+    if let Some(trunk) = &seen.trunk
+        && site.repo.is_ancestor(&head, trunk).map_err(End::internal)?
+    {
+        return Err(already_there(site, branch));
+    }
+    if site.trunk.remote == Remote::Here {
+        before_the_turn(site, show)?;
+    }
+    if !options.dry_run {
+        lfs::send(site, show, branch, seen.trunk.as_ref(), &head)?;
+    }
+    Ok(head)
+}
+
+/// The part of pinning that needs no look at the trunk.
+pub(crate) fn pin_here(site: &Site, branch: &str) -> Result<Oid, End> {
     let repo = &site.repo;
     if repo.is_shallow().map_err(End::internal)? {
         let end = End::new(
@@ -309,26 +335,6 @@ fn pin(site: &Site, show: &dyn Show, options: &Options) -> Result<Oid, End> {
         return Err(End::new(exit::USAGE, "no_branch", line));
     };
     clean(site, branch)?;
-    split::one_push_url(site)?;
-    let seen = site.read_trunk()?;
-    let (settings, its_own) = site.trunk_settings(seen.trunk.as_ref())?;
-    if !its_own {
-        show.show(&Event::Note("the trunk has no .signalbox.toml yet; what `init` wrote here counts"));
-    }
-    if let Some(end) = unchecked(&settings) {
-        return Err(end);
-    }
-    if let Some(trunk) = &seen.trunk
-        && repo.is_ancestor(&head, trunk).map_err(End::internal)?
-    {
-        return Err(already_there(site, branch));
-    }
-    if site.trunk.remote == Remote::Here {
-        before_the_turn(site, show)?;
-    }
-    if !options.dry_run {
-        lfs::send(site, show, branch, seen.trunk.as_ref(), &head)?;
-    }
     Ok(head)
 }
 
@@ -360,13 +366,13 @@ fn before_the_turn(site: &Site, show: &dyn Show) -> Result<(), End> {
 }
 
 /// The trunk has it all already.
-pub(super) fn already_there(site: &Site, branch: &str) -> End {
+pub(crate) fn already_there(site: &Site, branch: &str) -> End {
     let line = naming("{} is already in {}; nothing to land", [branch, &site.trunk_name()]);
     End::new(exit::DONE, "already_in_trunk", line)
 }
 
 /// The trunk was there and is not.
-pub(super) fn trunk_gone(site: &Site) -> End {
+pub(crate) fn trunk_gone(site: &Site) -> End {
     let line = "the trunk {} is gone, though branches landed on it; bring it back, or name another in init";
     End::new(exit::SETUP, "trunk_gone", naming(line, [&site.trunk_name()])).more(
         "If it was renamed: write its new name as trunk.branch in .signalbox.toml and run signalbox init.",
@@ -406,7 +412,7 @@ fn under_way(site: &Site) -> bool {
 }
 
 /// Never land unchecked by accident.
-pub(super) fn unchecked(settings: &Settings) -> Option<End> {
+pub(crate) fn unchecked(settings: &Settings) -> Option<End> {
     (settings.check.command.is_none() && !settings.check.none).then(|| {
         End::new(
             exit::SETUP,
@@ -418,7 +424,7 @@ pub(super) fn unchecked(settings: &Settings) -> Option<End> {
 }
 
 /// What a landing in place would run into.
-pub(super) fn in_the_way(obstacles: &[Obstacle]) -> Option<End> {
+pub(crate) fn in_the_way(obstacles: &[Obstacle]) -> Option<End> {
     let first = obstacles.first()?;
     let at = short(&first.worktree.display().to_string(), 21);
     let cd = format!("cd {}", quoted(&first.worktree.display().to_string()));
