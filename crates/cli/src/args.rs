@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Queue(Queue),
     /// Tell what keeps a branch from landing, and the way out
     Why(Why),
+    /// Hold the turn while a command runs: a deploy, a migration
+    Run(Run),
     /// Show what landed, what did not and why, and how long each part took
     Log(Log),
     /// Keep other landings off some files for a while
@@ -172,6 +174,23 @@ pub(crate) struct Queue {
 pub(crate) struct Why {
     /// A branch, a ticket, or the first characters of one (default: the branch that is checked out here)
     pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    override_usage = "signalbox run [OPTIONS] [--] <COMMAND>...",
+    after_help = "It ends with the command's own exit code (128+N for a signal); 125 is a refusal of `run` itself.\n\nExample:\n  signalbox run --wait 10m -- make deploy"
+)]
+pub(crate) struct Run {
+    /// Wait at most this long for the turn (90s, 5m, 1h); 0s: not at all
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) wait: Option<Duration>,
+    /// Who runs it, as others see it (default: you and this folder)
+    #[arg(long, env = "SIGNALBOX_LABEL", value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// The command and its arguments; others see them
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -43,7 +43,11 @@ fn mistyped(error: &clap::Error) -> ExitCode {
     let first = first.strip_prefix("error: ").unwrap_or(first);
     let mut end = End::new(exit::USAGE, "usage", naming("{}; see --help", [first]));
     end.more = lines.map(str::to_owned).collect();
-    let json = std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");
+    let words = || std::env::args_os().skip(1).take_while(|word| word != "--");
+    if words().find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "run") {
+        end = passage::land::command::refusal(end);
+    }
+    let json = words().any(|word| word == "--json");
     outcome::print(&end, json);
     ExitCode::from(end.exit)
 }

@@ -56,6 +56,7 @@ impl Show for Json {
             Event::Check { command, log } => json!({ "event": "check", "command": command, "log": log }),
             Event::Checked { code, took } => json!({ "event": "checked", "code": code, "tookMs": took }),
             Event::AlreadyGreen => json!({ "event": "already_green" }),
+            Event::Runs { command } => json!({ "event": "run", "command": command }),
             Event::Output(_) => Value::Null,
         };
         if !object.is_null() {
@@ -108,6 +109,7 @@ fn told(event: &Event<'_>) -> Option<(&'static str, String)> {
             let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
             ("", format!("failed with {code} after {}", span(*took)))
         }
+        Event::Runs { command } => ("run", (*command).to_owned()),
         Event::AlreadyGreen => ("check", "this very tree has passed before".to_owned()),
         Event::Entered { .. } | Event::Step(_) | Event::Output(_) => return None,
     })
@@ -145,6 +147,8 @@ struct PlainState {
     said: Instant,
     since: Instant,
     doing: String,
+    /// A command of the user's has the outputs.
+    hushed: bool,
 }
 
 /// How often a pipe hears that things go on.
@@ -153,7 +157,8 @@ const EVERY: Duration = Duration::from_secs(60);
 impl Plain {
     fn new() -> Self {
         let now = Instant::now();
-        let state = PlainState { last: String::new(), said: now, since: now, doing: "waiting".to_owned() };
+        let (last, doing) = (String::new(), "waiting".to_owned());
+        let state = PlainState { last, said: now, since: now, doing, hushed: false };
         let state = Arc::new(Mutex::new(state));
         let ticking = Arc::downgrade(&state);
         std::thread::spawn(move || {
@@ -161,7 +166,7 @@ impl Plain {
                 std::thread::sleep(Duration::from_secs(1));
                 let Some(state) = ticking.upgrade() else { return };
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-                if state.said.elapsed() >= EVERY {
+                if state.said.elapsed() >= EVERY && !state.hushed {
                     let so_far = span(i64::try_from(state.since.elapsed().as_millis()).unwrap_or(i64::MAX));
                     let text = format!("still {}, {so_far} by now", state.doing);
                     state.say(&format!("{}{text}", heading("", false)));
@@ -198,6 +203,7 @@ impl Show for Plain {
                     state.say(&text);
                     state.last = text;
                 }
+                state.hushed |= matches!(event, Event::Runs { .. });
             }
         }
     }
@@ -235,7 +241,7 @@ impl Show for Terminal {
             }),
             Event::Step(step) => {
                 self.bar.reset_elapsed();
-                self.bar.set_message((*step).to_owned());
+                self.bar.set_message(printable(step));
             }
             Event::Waiting { .. } => {
                 if let Some((_, text)) = told(event) {
@@ -243,6 +249,10 @@ impl Show for Terminal {
                 }
             }
             _ => {
+                if let Event::Runs { .. } = event {
+                    // Nothing may be drawn over what the command shows.
+                    self.bar.finish_and_clear();
+                }
                 let Some((word, text)) = told(event) else { return };
                 let text = format!("{}{}", heading(word, self.colour), printable(&text));
                 let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

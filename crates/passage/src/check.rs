@@ -6,10 +6,10 @@ use crate::interrupt::Interrupt;
 use crate::live::Live;
 use crate::pool::{self, Bay, Left, NoBay};
 use crate::process::{Group, Task};
-use crate::renew::Renewer;
 use crate::results::{self, Verdict};
 use crate::settings::Settings;
 use crate::site::Site;
+use crate::turn::{Over, Turn};
 use crate::{fault, files};
 use git::Oid;
 use kernel::{Id, Millis};
@@ -51,19 +51,6 @@ pub struct Subject<'a> {
     pub branch: &'a str,
     /// The turn.
     pub turn_no: i64,
-}
-
-/// What a check may not outlive.
-#[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
-    /// Renews it.
-    pub renewer: &'a Renewer,
-    /// When it ends at the latest.
-    pub until: Millis,
-    /// When it began.
-    pub began: Millis,
-    /// How long the lease is.
-    pub lease: Millis,
 }
 
 /// A command that decides about a tree, and what its result is remembered by.
@@ -410,18 +397,12 @@ fn watch(
         }
         if let Some(turn) = turn {
             let now = site.clock.now();
-            let length = turn.until - turn.began;
-            // A little before the limit, so that the turn can still be given back.
-            let margin = (length / 100).min(1_000);
-            let lost = turn.renewer.lost();
-            let lived_to_the_limit = turn.renewer.last() + turn.lease >= turn.until;
-            if now >= turn.until - margin && lived_to_the_limit {
-                return Ok(Checked::TooLong(running.ran(now)));
+            match turn.over(now, turn.margin()) {
+                Some(Over::Limit) => return Ok(Checked::TooLong(running.ran(now))),
+                Some(Over::Lost) => return Ok(Checked::Lost),
+                None => {}
             }
-            if lost {
-                return Ok(Checked::Lost);
-            }
-            if !warned && now >= turn.began + length / 5 * 4 {
+            if !warned && turn.nearly_over(now) {
                 warned = true;
                 show.show(&Event::Warning(
                     "the turn has used four fifths of its limit; at the limit the check is stopped",

@@ -32,6 +32,8 @@ pub mod exit {
     pub const WAITING: u8 = 22;
     /// Refused by another rule.
     pub const RULE: u8 = 24;
+    /// `run` itself refused, or stopped the command; any other code is the command's own.
+    pub const RUN: u8 = 125;
 
     /// Every code with its meaning, for the documentation.
     pub const TABLE: &[(u8, &str)] = &[
@@ -51,6 +53,7 @@ pub mod exit {
         (UNKNOWN, "the outcome is unknown: settle it, nothing else"),
         (WAITING, "still waiting: the place is kept until its lease ends"),
         (RULE, "refused by another rule; the code in the JSON says which"),
+        (RUN, "`run` itself refused, or stopped the command; any other code of `run` is the command's own"),
         (130, "stopped by Ctrl-C"),
         (143, "stopped by SIGTERM"),
     ];

@@ -76,6 +76,11 @@ pub enum Event<'a> {
         /// Where its output is kept.
         log: &'a str,
     },
+    /// A command of the user's begins; terminal and outputs are its own from here on.
+    Runs {
+        /// The command, for people.
+        command: &'a str,
+    },
     /// The check's output.
     Output(&'a [u8]),
     /// The check ended.

@@ -2,13 +2,14 @@
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// Set once by a signal handler, read by whoever waits.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     signal: Arc<AtomicI32>,
     group: Arc<AtomicI32>,
+    relays: Arc<AtomicBool>,
 }
 
 impl Interrupt {
@@ -38,6 +39,22 @@ impl Interrupt {
     /// That group has ended. One that was named since stays named.
     pub(crate) fn unguard(&self, group: i32) {
         let _ = self.group.compare_exchange(group, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether signals are for a command that runs here: each is passed on to it, and none ends this process.
+    #[must_use]
+    pub fn relays(&self) -> bool {
+        self.relays.load(Ordering::Relaxed)
+    }
+
+    /// From now on signals are for a command that runs here, or are no longer.
+    pub(crate) fn relay(&self, on: bool) {
+        self.relays.store(on, Ordering::Relaxed);
+    }
+
+    /// The signal that is to be passed on; it is then forgotten.
+    pub(crate) fn take(&self) -> Option<i32> {
+        Some(self.signal.swap(0, Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
     /// Kills the group that was named: for a process that is about to end at once.

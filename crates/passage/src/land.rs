@@ -1,5 +1,6 @@
 //! `land`: carries out what the [`Machine`] says, and tells it what was seen.
 
+pub mod command;
 mod ending;
 pub mod enter;
 mod push;
@@ -51,6 +52,8 @@ pub struct Options {
     pub owner: String,
     /// Wait for a hold that is in the way, outside the queue.
     pub wait_holds: bool,
+    /// The ticket in whose turn this command itself runs, as `run` tells what it starts.
+    pub inside: Option<Id>,
 }
 
 /// One passage on its way.
@@ -89,6 +92,8 @@ pub struct Passage<'a> {
     frozen_by: Option<Vec<String>>,
     /// When its caller wants to wait no longer, for the turn or for a hold.
     deadline: Option<Instant>,
+    /// The command that the turn is for, where nothing lands.
+    errand: Option<command::Errand>,
 }
 
 struct Turn {
@@ -109,11 +114,16 @@ impl std::fmt::Debug for Passage<'_> {
 #[must_use]
 pub fn land(site: &Site, show: Arc<dyn Show>, interrupt: &Interrupt, options: Options) -> End {
     let again = land_command(&options.branch, "");
-    let mut passage = match Passage::prepare(site, show, interrupt.clone(), options) {
-        Ok(passage) => passage,
-        Err(end) if end.code == "interrupted" => return end.next(again),
-        Err(end) => return end,
-    };
+    match Passage::prepare(site, show, interrupt.clone(), options, None) {
+        Ok(passage) => carry_out(passage),
+        Err(end) if end.code == "interrupted" => end.next(again),
+        Err(end) => end,
+    }
+}
+
+/// Does what the machine says until it says that the passage has ended.
+fn carry_out(mut passage: Passage<'_>) -> End {
+    let site = passage.site;
     let mut machine = Machine::new(passage.ways());
     loop {
         let now = machine.now();
@@ -127,6 +137,7 @@ pub fn land(site: &Site, show: Arc<dyn Show>, interrupt: &Interrupt, options: Op
             Do::Merge => passage.merge(),
             Do::Numbers => passage.numbers(),
             Do::Check => passage.check(),
+            Do::Run => passage.run_command(),
             Do::Push => passage.push(),
             Do::ReadBack => passage.read_back(),
             Do::Fence => passage.fence(),
@@ -150,6 +161,7 @@ fn name(step: Do) -> &'static str {
         Do::Merge => "merge",
         Do::Numbers => "numbers",
         Do::Check => "check",
+        Do::Run => "run",
         Do::Push => "push",
         Do::ReadBack => "read",
         Do::Fence => "fence",
@@ -162,13 +174,13 @@ fn name(step: Do) -> &'static str {
 impl Passage<'_> {
     fn ways(&self) -> Ways {
         let Options { dry_run, reenter, wait_holds, .. } = self.options;
-        Ways { dry_run, reenter, wait_holds }
+        Ways { dry_run, reenter, wait_holds, errand: self.errand.is_some() }
     }
 
     /// Before the push a person may stop it between any two steps; once it was sent, its answer is waited
-    /// for.
+    /// for. While a command runs, it is the command that is asked to stop.
     fn interruptible(&self, step: Do, saw: Saw) -> Saw {
-        let sent = matches!(step, Do::Push | Do::ReadBack | Do::Fence);
+        let sent = matches!(step, Do::Push | Do::ReadBack | Do::Fence | Do::Run);
         if self.interrupt.signal().is_some() && !sent && saw != Saw::Gone { Saw::Interrupted } else { saw }
     }
 
@@ -338,6 +350,7 @@ impl Passage<'_> {
     /// Asks the box; only its word counts. A lost answer is asked for again until the lease must be over.
     fn confirm(&mut self) -> Saw {
         match self.site.repo.resolve(&format!("refs/heads/{}", self.options.branch)) {
+            _ if self.errand.is_some() => {}
             Ok(Some(head)) if head == self.head => {}
             Ok(_) => return Saw::BranchMoved,
             Err(error) => return self.broken(error),
@@ -357,11 +370,7 @@ impl Passage<'_> {
 
     /// Holds and freeze, as they stand in the answer that confirms the turn.
     fn obey(&mut self, view: &TicketView) -> Saw {
-        if let Some(freeze) = &view.freeze
-            && holds::keeps_out(freeze, &self.options.branch, self.head.as_str())
-        {
-            self.end = Some(holds::frozen_end(&self.options.branch, freeze));
-            self.frozen_by = Some(freeze.issues.clone());
+        if view.freeze.as_ref().is_some_and(|freeze| self.frozen(freeze)) {
             return Saw::Frozen;
         }
         let Some(landing) = self.landing.as_ref().filter(|_| !view.holds.is_empty()) else {
@@ -446,8 +455,8 @@ impl Passage<'_> {
             branch: &self.options.branch,
             turn_no: turn.no,
         };
-        let limits =
-            check::Turn { renewer: &turn.renewer, until: turn.until, began: turn.began, lease: turn.lease };
+        let (until, began, lease) = (turn.until, turn.began, turn.lease);
+        let limits = crate::turn::Turn { renewer: &turn.renewer, until, began, lease };
         let Some(question) = Question::of(self.site, &landing.settings, &landing.tree) else {
             return Saw::Green;
         };

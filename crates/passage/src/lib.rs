@@ -45,6 +45,7 @@ mod slots;
 pub mod split;
 pub mod template;
 pub mod times;
+pub mod turn;
 pub mod why;
 
 pub use end::End;

@@ -12,6 +12,8 @@ use crate::forecast::{Forecast, forecast};
 use crate::foresee::Foresight;
 use crate::holds;
 use crate::interrupt::Interrupt;
+use crate::land::command::RUNNING;
+use crate::land::enter::TO_RUN;
 use crate::results::Verdict;
 use crate::settings::Settings;
 use crate::site::Site;
@@ -51,6 +53,8 @@ pub(crate) struct Waiter {
     pub(crate) branch: String,
     pub(crate) head: Oid,
     pub(crate) stay: Stay,
+    /// Whether it lands a branch: a command that is only run in a turn changes nothing that could be foreseen.
+    pub(crate) lands: bool,
 }
 
 /// A lookout at work. Dropped, it stops, and its check with it.
@@ -236,7 +240,7 @@ impl<'a> Watch<'a> {
     }
 
     fn look(&mut self, view: &QueueView) {
-        let Some(before) = self.before(view) else { return };
+        let Some(before) = self.before(view).filter(|_| self.waiter.lands) else { return };
         self.worth_it = worth_it(&view.ended);
         if !self.far(before.len()) && self.foresee(&before).is_none() {
             // What cannot be read or merged now is left to the turn.
@@ -279,8 +283,9 @@ impl<'a> Watch<'a> {
     /// Merges what is expected to land, and sees to its check. None where something cannot be told now.
     fn foresee(&mut self, before: &[&TicketView]) -> Option<()> {
         let trunk = self.trunk(before)?;
-        let heads: Vec<Oid> = before.iter().filter_map(|t| Oid::parse(&t.head).ok()).collect();
-        if heads.len() != before.len() {
+        let landing: Vec<&TicketView> = before.iter().filter(|t| !runs(&t.step)).copied().collect();
+        let heads: Vec<Oid> = landing.iter().filter_map(|t| Oid::parse(&t.head).ok()).collect();
+        if heads.len() != landing.len() {
             return Some(());
         }
         let head = self.waiter.head.clone();
@@ -291,7 +296,7 @@ impl<'a> Watch<'a> {
             }
             Forecast::Conflict { with, files } => {
                 self.stop_check();
-                self.warn(with.and_then(|at| before.get(at)).copied(), &files);
+                self.warn(with.and_then(|at| landing.get(at)).copied(), &files);
             }
             Forecast::Nothing | Forecast::Unknown => self.stop_check(),
         }
@@ -437,6 +442,11 @@ impl<'a> Watch<'a> {
         // Only a word for others; a place that is gone is noticed by the wait.
         let _ = self.site.calls().patience(Duration::ZERO).renew(&self.waiter.stay, Some(step));
     }
+}
+
+/// Whether that is what others see of who holds the turn, or waits for it, to run a command.
+fn runs(step: &str) -> bool {
+    step.starts_with(RUNNING) || step.starts_with(TO_RUN)
 }
 
 /// How short a check is not worth running ahead, in milliseconds.

@@ -23,6 +23,8 @@ pub enum Do {
     Numbers,
     /// Run the check.
     Check,
+    /// Run the command that the turn is for.
+    Run,
     /// Push trunk and epoch together.
     Push,
     /// Read trunk and epoch again, to learn what became of a push.
@@ -79,8 +81,13 @@ pub enum Saw {
     Green,
     /// The check failed.
     Red,
-    /// The turn's limit came while the check ran.
+    /// The turn's limit came while the check or the command ran.
     TooLong,
+    /// The command has run to its end.
+    Ran {
+        /// Whether it succeeded.
+        well: bool,
+    },
     /// The push was accepted.
     Accepted,
     /// The push (of trunk and epoch, or of the epoch alone) was refused; nothing of it can still be under way.
@@ -132,6 +139,8 @@ pub enum Why {
     BranchMoved,
     /// The check failed.
     Red,
+    /// The command ran to its end.
+    Ran,
     /// The turn's limit came.
     TooLong,
     /// Somebody else has the turn.
@@ -174,6 +183,8 @@ pub struct Ways {
     pub reenter: bool,
     /// A hold that is in the way is waited for.
     pub wait_holds: bool,
+    /// The turn is for a command, and nothing lands.
+    pub errand: bool,
 }
 
 /// The machine.
@@ -223,10 +234,15 @@ impl Machine {
             (_, Saw::BadSettings) => Do::Leave(Outcome::Withdrawn, Why::BadSettings),
             (_, Saw::Interrupted) => Do::Leave(Outcome::Withdrawn, Why::Interrupted),
             (Do::Wait, Saw::Gone) => Do::Enter,
+            // What has begun to run is never begun again by itself.
+            (Do::Run, Saw::Gone) => Do::Leave(Outcome::Failed, Why::TurnLost),
             (_, Saw::Gone) => self.lost(),
 
             (Do::Enter, Saw::Entered { turn: false }) => Do::Wait,
             (Do::Enter, Saw::Entered { turn: true }) | (Do::Wait, Saw::Turn) => self.turn(),
+            (Do::Enter | Do::Wait, Saw::StillWaiting) if self.ways.errand => {
+                Do::Leave(Outcome::Withdrawn, Why::StillWaiting)
+            }
             (Do::Enter | Do::Wait, Saw::StillWaiting) => Do::Finish(Why::StillWaiting),
 
             (Do::TakeEpoch, Saw::Took) => Do::Confirm,
@@ -253,7 +269,9 @@ impl Machine {
             (Do::Check, Saw::Green) if self.ways.dry_run => Do::Leave(Outcome::Withdrawn, Why::DryRun),
             (Do::Check, Saw::Green) => self.confirm(Then::Push),
             (Do::Check, Saw::Red) => Do::Leave(Outcome::Failed, Why::Red),
-            (Do::Check, Saw::TooLong) => Do::Leave(Outcome::Limit, Why::TooLong),
+            (Do::Check | Do::Run, Saw::TooLong) => Do::Leave(Outcome::Limit, Why::TooLong),
+            (Do::Run, Saw::Ran { well: true }) => Do::Leave(Outcome::Withdrawn, Why::Ran),
+            (Do::Run, Saw::Ran { well: false }) => Do::Leave(Outcome::Failed, Why::Ran),
 
             (Do::Push, Saw::Accepted) | (Do::ReadBack | Do::Fence, Saw::Landed) => {
                 Do::Leave(Outcome::Landed, Why::Landed)
@@ -297,6 +315,7 @@ impl Machine {
 
     fn confirmed(&mut self) -> Do {
         match self.then {
+            Then::Merge if self.ways.errand => Do::Run,
             Then::Merge => {
                 self.merges += 1;
                 Do::Merge
@@ -333,7 +352,7 @@ mod tests {
     use super::*;
 
     fn of(dry_run: bool, reenter: bool) -> Machine {
-        Machine::new(Ways { dry_run, reenter, wait_holds: false })
+        Machine::new(Ways { dry_run, reenter, ..Ways::default() })
     }
 
     fn run(machine: &mut Machine, saws: &[Saw]) -> Do {
@@ -523,5 +542,21 @@ mod tests {
             assert_eq!(machine.next(Saw::Entered { turn: false }), Do::Wait);
             assert_eq!(machine.next(Saw::Gone), Do::Enter);
         }
+    }
+    #[test]
+    fn a_command_runs_once_under_the_fence_and_never_again_by_itself() {
+        let running = || {
+            let mut machine = Machine::new(Ways { errand: true, reenter: true, ..Ways::default() });
+            assert_eq!(run(&mut machine, &TO_CHECK[..3]), Do::Confirm, "the fence is taken, then confirmed");
+            assert_eq!(machine.next(Saw::Ours), Do::Run);
+            machine
+        };
+        assert_eq!(running().next(Saw::Ran { well: true }), Do::Leave(Outcome::Withdrawn, Why::Ran));
+        assert_eq!(running().next(Saw::Ran { well: false }), Do::Leave(Outcome::Failed, Why::Ran));
+        assert_eq!(running().next(Saw::Gone), Do::Leave(Outcome::Failed, Why::TurnLost));
+        assert_eq!(running().next(Saw::TooLong), Do::Leave(Outcome::Limit, Why::TooLong));
+        let mut waiting = Machine::new(Ways { errand: true, ..Ways::default() });
+        waiting.next(Saw::Entered { turn: false });
+        assert_eq!(waiting.next(Saw::StillWaiting), Do::Leave(Outcome::Withdrawn, Why::StillWaiting));
     }
 }

@@ -1,8 +1,13 @@
-//! The check's processes: a group of their own, output to a bounded log, stopped as a whole.
+//! The programs that are started for a passage. The check: a process group of its own, output to a bounded log,
+//! stopped as a whole. A command of the user's ([`Guest`]): with the terminal and the outputs of this process.
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use crate::procs;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group, test_kill_process_group};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -151,4 +156,116 @@ fn pump(
         }
         let _ = done.send(());
     });
+}
+
+/// A command of the user's, with the terminal and the outputs of this process.
+///
+/// In a terminal's foreground it stays in this process's group, so that it may read from the terminal and gets
+/// the terminal's own signals (Ctrl-C) itself. Anywhere else it has a group of its own, which is signalled and
+/// stopped as a whole.
+#[derive(Debug)]
+pub struct Guest {
+    child: Child,
+    process: Pid,
+    /// Whether the group is its own.
+    apart: bool,
+}
+
+/// What a guest is started with.
+#[derive(Debug)]
+pub struct Visit<'a> {
+    /// The program and its arguments.
+    pub words: &'a [OsString],
+    /// Added to the environment.
+    pub env: &'a [(&'a str, String)],
+    /// A lock that is inherited, and so is held as long as the command or anything that it has started lives.
+    pub guard: File,
+    /// Its standard output goes to standard error.
+    pub out_to_err: bool,
+}
+
+/// Whether this process is in the foreground of a terminal.
+fn in_the_foreground() -> bool {
+    // The terminal that controls this process, wherever its inputs and outputs go.
+    File::open("/dev/tty")
+        .is_ok_and(|tty| rustix::termios::tcgetpgrp(&tty).is_ok_and(|group| group == getpgrp()))
+}
+
+impl Guest {
+    /// Starts the command where this process stands. No other thread may start a program at that moment: it
+    /// would inherit the guard too.
+    ///
+    /// # Errors
+    /// There is no such program, it may not be run, no more processes or file handles.
+    pub fn start(visit: Visit<'_>) -> io::Result<Self> {
+        let Some((program, args)) = visit.words.split_first() else {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        };
+        let apart = !in_the_foreground();
+        #[expect(clippy::disallowed_methods, reason = "the one place of this crate that starts a program")]
+        let mut command = Command::new(program);
+        command.args(args).envs(visit.env.iter().map(|(name, value)| (name, value)));
+        if apart {
+            command.process_group(0);
+        }
+        if visit.out_to_err {
+            command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
+        }
+        fcntl_setfd(&visit.guard, FdFlags::empty())?;
+        let child = command.spawn();
+        drop(visit.guard);
+        let child = child?;
+        let process = Pid::from_child(&child);
+        Ok(Self { child, process, apart })
+    }
+
+    /// Whether the command has ended.
+    ///
+    /// # Errors
+    /// The system cannot tell.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Passes a signal on that this process was sent. What a terminal sends, a command in its foreground has got
+    /// itself.
+    pub fn pass_on(&self, signal: i32) {
+        let terminal = [Signal::INT, Signal::QUIT, Signal::HUP].iter().any(|of| of.as_raw() == signal);
+        let Some(signal) = Signal::from_named_raw(signal) else { return };
+        // It may have ended in this moment.
+        let _ = match (self.apart, terminal) {
+            (true, _) => kill_process_group(self.process, signal),
+            (false, true) => Ok(()),
+            (false, false) => kill_process(self.process, signal),
+        };
+    }
+
+    /// Asks the command and what it has started to stop, kills them after [`STOP_GRACE`], and returns once the
+    /// command is gone.
+    pub fn stop(&mut self) {
+        self.signal_all(Signal::TERM);
+        let until = Instant::now() + STOP_GRACE;
+        while Instant::now() < until {
+            let gone = self.child.try_wait().is_ok_and(|status| status.is_some());
+            if gone && (!self.apart || test_kill_process_group(self.process).is_err()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.signal_all(Signal::KILL);
+        let _ = self.child.wait();
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        if self.apart {
+            let _ = kill_process_group(self.process, signal);
+            return;
+        }
+        // The list is made first: what loses its parent is no longer below.
+        let below = procs::below(self.process.as_raw_nonzero().get());
+        let all = below.into_iter().filter_map(Pid::from_raw).chain([self.process]);
+        for process in all {
+            let _ = kill_process(process, signal);
+        }
+    }
 }

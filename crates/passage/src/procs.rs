@@ -49,6 +49,38 @@ fn group_of(process: &Path) -> Option<i32> {
     (state != "Z" && state != "X").then_some(group)
 }
 
+/// The live processes below a process, itself left out. Whose parent has ended is below it no longer.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn below(process: i32) -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let parents: Vec<(i32, i32)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let id = entry.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            let parent = stat[stat.rfind(')')? + 1..].split_ascii_whitespace().nth(1)?.parse().ok()?;
+            Some((id, parent))
+        })
+        .collect();
+    let mut found = vec![process];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        at += 1;
+        let children = parents.iter().filter(|(id, of)| *of == parent && !found.contains(id));
+        let children: Vec<i32> = children.map(|(id, _)| *id).collect();
+        found.extend(children);
+    }
+    found.split_off(1)
+}
+
+/// The live processes below a process: none that can be told here.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn below(_process: i32) -> Vec<i32> {
+    Vec::new()
+}
+
 /// The processes of that group, and those that work below that folder: here they cannot be told.
 #[cfg(not(target_os = "linux"))]
 #[must_use]

@@ -32,6 +32,7 @@ pub(super) fn run(context: &Context, args: Land) -> Result<End, End> {
         dry_run: args.dry_run,
         wait: if args.no_wait { Some(Duration::ZERO) } else { args.wait },
         reenter: !args.no_reenter,
+        inside: Context::inside(),
     };
     Ok(land::land(&site, Arc::clone(&show), &interrupt, options))
 }

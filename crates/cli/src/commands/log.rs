@@ -40,6 +40,8 @@ pub(super) fn run(context: &Context, args: &Log) -> Result<End, End> {
 fn outcome<'a>(stay: &'a EndedView, fate: Option<&Settled>) -> &'a str {
     match fate {
         Some(fate) if fate.landed => "landed",
+        // The turn was for a command, which did well.
+        _ if stay.outcome == "withdrawn" && command(stay).is_some() => "ran",
         _ => &stay.outcome,
     }
 }
@@ -53,6 +55,9 @@ fn row(stay: &EndedView, fate: Option<&Settled>) -> String {
         Some(check) if ahead => parts.push(format!("check {} after it began ahead", span(check))),
         Some(check) => parts.push(format!("check {}", span(check))),
         None => {}
+    }
+    if let Some(run) = phase(stay, "run") {
+        parts.push(format!("run {}", span(run)));
     }
     if let Some(push) = phase(stay, "push") {
         parts.push(format!("push {}", span(push)));
@@ -71,6 +76,14 @@ fn why(stay: &EndedView, fate: Option<&Settled>) -> String {
     match (outcome(stay, fate), fate) {
         ("landed", Some(fate)) => commit(&fate.commit),
         ("landed", None) => text("commit").map_or_else(String::new, commit),
+        (outcome @ ("ran" | "failed" | "limit"), _) if command(stay).is_some() => {
+            let command = short(command(stay).unwrap_or_default(), 60);
+            match report.and_then(|report| report.get("checkCode")) {
+                _ if outcome == "ran" => command,
+                Some(code) => format!("{command} ended with {code}"),
+                None => format!("{command} was stopped"),
+            }
+        }
         ("failed", _) => report
             .and_then(|report| report.get("checkCode"))
             .map_or_else(String::new, |code| format!("the check ended with {code}")),
@@ -87,6 +100,12 @@ fn why(stay: &EndedView, fate: Option<&Settled>) -> String {
         ("unknown", _) => "its process was gone".to_owned(),
         _ => reason().unwrap_or_default(),
     }
+}
+
+/// The command that ran in the turn, where it was for one.
+fn command(stay: &EndedView) -> Option<&str> {
+    phase(stay, "run")?;
+    stay.report.as_ref()?.get("reason")?.as_str()?.strip_prefix("ran ")
 }
 
 fn commit(id: &str) -> String {

@@ -8,10 +8,11 @@ mod land;
 mod log;
 mod mint;
 mod queue;
+mod run;
 mod why;
 
 use crate::args::{Args, Command};
-use kernel::Clock;
+use kernel::{Clock, Id};
 use passage::end::short;
 use passage::{End, Site};
 use std::path::PathBuf;
@@ -28,6 +29,11 @@ pub(crate) struct Context {
 impl Context {
     fn site(&self) -> Result<Site, End> {
         Site::open(&self.cwd, self.state.as_deref(), Arc::clone(&self.clock))
+    }
+
+    /// The ticket in whose turn this process runs, where `run` has started it.
+    fn inside() -> Option<Id> {
+        std::env::var("SIGNALBOX_TICKET").ok()?.parse().ok()
     }
 
     /// Who acts, where nobody says: `SIGNALBOX_LABEL`, else the name that git knows and the folder that the
@@ -60,6 +66,7 @@ pub(crate) fn run(args: Args) -> End {
         Command::Mint(args) => mint::mint(&context, &args),
         Command::New(args) => mint::new(&context, &args),
         Command::Queue(args) => queue::run(&context, &args),
+        Command::Run(args) => run::run(&context, args),
         Command::Why(args) => why::run(&context, &args),
         Command::Log(args) => log::run(&context, &args),
         Command::Hold(args) => hold::hold(&context, args.command),

@@ -45,6 +45,7 @@ mod refusals;
 mod refusals_clones;
 mod refusals_output;
 mod refusals_state;
+mod run;
 mod state_folder;
 mod stress;
 mod why;

@@ -60,7 +60,7 @@ impl Passage<'_> {
 
     /// Removes what was made: the refs that kept objects, the intent, the lock. What is still open stays.
     fn tidy(self, why: Why) {
-        if why == Why::StillWaiting {
+        if why == Why::StillWaiting && self.errand.is_none() {
             if let Some(stay) = &self.stay {
                 kept::put(self.site, stay, &self.options.branch, self.head.as_str());
             }
@@ -97,7 +97,7 @@ impl Passage<'_> {
             report.insert("commit".into(), landing.commit.as_str().into());
         }
         report.insert("phases".into(), json!(self.phases));
-        if let Some(code) = self.check_code {
+        if let Some(code) = self.check_code.or_else(|| self.errand.as_ref()?.code()) {
             report.insert("checkCode".into(), code.into());
         }
         if let Some(ahead) = self.ahead {
@@ -126,7 +126,10 @@ impl Passage<'_> {
             Why::Nothing => "the trunk has it already".to_owned(),
             Why::BranchMoved => "the branch was changed on its way".to_owned(),
             Why::Restless => "the trunk was moved again and again outside the queue".to_owned(),
-            Why::TurnLost => "the turn was lost".to_owned(),
+            Why::TurnLost => match &self.errand {
+                Some(errand) if errand.was_stopped() => format!("ran {}", errand.shown()),
+                _ => "the turn was lost".to_owned(),
+            },
             Why::StillWaiting => "its turn did not come in time".to_owned(),
             Why::Interrupted => match self.interrupt.signal() {
                 Some(15) => "stopped by SIGTERM".to_owned(),
@@ -147,13 +150,19 @@ impl Passage<'_> {
                 format!("frozen by {}", short(&issues.join(", "), 100))
             }
             Why::OtherBox | Why::Obstacle | Why::BadSettings | Why::Broken | Why::Unreachable => said()?,
-            Why::Landed | Why::Conflict | Why::Duplicate | Why::Red | Why::TooLong | Why::Unknown => {
+            Why::Ran | Why::TooLong => format!("ran {}", self.errand.as_ref()?.shown()),
+            Why::Landed | Why::Conflict | Why::Duplicate | Why::Red | Why::Unknown => {
                 return None;
             }
         })
     }
 
     fn saying(&mut self, why: Why) -> End {
+        if let Some(errand) = self.errand.take() {
+            let end = self.saying_of(&errand, why);
+            self.errand = Some(errand);
+            return self.with_facts(end);
+        }
         let branch = self.branch(35);
         let land = land_command(&self.options.branch, "");
         let names = [self.options.branch.clone(), self.site.trunk_name()];
@@ -226,6 +235,7 @@ impl Passage<'_> {
             | Why::OtherBox
             | Why::Obstacle
             | Why::BadSettings
+            | Why::Ran
             | Why::Broken => given.clone().unwrap_or_else(|| self.nameless(why, &branch)),
         };
         let end = match (why, given) {

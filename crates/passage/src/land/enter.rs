@@ -1,5 +1,6 @@
 //! Steps 1 and 2: what must hold before entering, and the wait.
 
+use super::command::{Errand, commit_here};
 use super::{Options, Passage};
 use crate::end::{End, exit, naming, quoted, short};
 use crate::event::{Event, Show};
@@ -27,6 +28,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
+/// What others see of who waits for its turn to run a command begins like this; what follows is the command.
+pub(crate) const TO_RUN: &str = "waiting to run: ";
+
 /// The longest that one `queue/wait` waits.
 const WAIT_MAX_MS: Millis = 55_000;
 
@@ -40,7 +44,9 @@ impl<'a> Passage<'a> {
         show: Arc<dyn Show>,
         interrupt: Interrupt,
         options: Options,
+        errand: Option<Errand>,
     ) -> Result<Self, End> {
+        not_inside(site, &options)?;
         // While another passage lives the lock may be its own: then the queue decides who touches the refs.
         if !live::any_lives(&site.live_dir())
             && let Some(end) = locked::end(&locked::refs(&site.trunk))
@@ -56,8 +62,15 @@ impl<'a> Passage<'a> {
         }
         settle::reap(site, show.as_ref());
         settle::tidy(site);
-        let head = pin(site, show.as_ref(), &options)?;
-        let (ticket, live) = place(site, options.ticket.as_ref(), &options.branch, &head)?;
+        let (head, (ticket, live)) = match &errand {
+            // A place that was kept is a landing's.
+            Some(_) => (commit_here(site)?, fresh_place(site)?),
+            None => {
+                let head = pin(site, show.as_ref(), &options)?;
+                let place = place(site, options.ticket.as_ref(), &options.branch, &head)?;
+                (head, place)
+            }
+        };
         let deadline = options.wait.map(|wait| Instant::now() + wait);
         Ok(Self {
             site,
@@ -85,6 +98,7 @@ impl<'a> Passage<'a> {
             held_path: None,
             frozen_by: None,
             deadline,
+            errand,
         })
     }
 
@@ -98,7 +112,10 @@ impl<'a> Passage<'a> {
             branch: self.options.branch.clone(),
             head: self.head.as_str().to_owned(),
             label: self.options.label.clone(),
-            step: Some("waiting".to_owned()),
+            step: Some(match &self.errand {
+                Some(errand) => format!("{TO_RUN}{}", errand.shown()),
+                None => "waiting".to_owned(),
+            }),
         };
         let entered = self.site.calls().enter(&enter, None);
         fault::point("enter:answered");
@@ -178,6 +195,7 @@ impl<'a> Passage<'a> {
             branch: self.options.branch.clone(),
             head: self.head.clone(),
             stay: stay.clone(),
+            lands: self.errand.is_none(),
         };
         Lookout::start(self.site, waiter)
     }
@@ -247,23 +265,10 @@ impl<'a> Passage<'a> {
 
 /// The ticket to go on with, or a fresh one, with its lock.
 fn place(site: &Site, named: Option<&Id>, branch: &str, head: &Oid) -> Result<(Id, Live), End> {
-    let take = |ticket: &Id| {
-        Live::take(&site.live_dir(), ticket).map_err(|e| match e.kind() {
-            std::io::ErrorKind::WouldBlock => {
-                End::new(exit::RULE, "ticket_in_use", "another process has this ticket; let it finish")
-            }
-            _ => End::internal(format!("the state folder cannot be used: {e}")),
-        })
-    };
     let Some(ticket) = named else {
-        if let Some(kept) = kept::take(site, branch, head.as_str()) {
-            return Ok(kept);
-        }
-        let fresh = Id::random();
-        let live = take(&fresh)?;
-        return Ok((fresh, live));
+        return kept::take(site, branch, head.as_str()).map_or_else(|| fresh_place(site), Ok);
     };
-    let live = take(ticket)?;
+    let live = live_of(site, ticket)?;
     // Whoever settles it looks at the lock first, and closes the intent last.
     if site.journal().of_ticket(ticket).is_some() {
         live.release();
@@ -274,10 +279,37 @@ fn place(site: &Site, named: Option<&Id>, branch: &str, head: &Oid) -> Result<(I
     Ok((ticket.clone(), live))
 }
 
+fn fresh_place(site: &Site) -> Result<(Id, Live), End> {
+    let fresh = Id::random();
+    let live = live_of(site, &fresh)?;
+    Ok((fresh, live))
+}
+
+fn live_of(site: &Site, ticket: &Id) -> Result<Live, End> {
+    Live::take(&site.live_dir(), ticket).map_err(|e| match e.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            End::new(exit::RULE, "ticket_in_use", "another process has this ticket; let it finish")
+        }
+        _ => End::internal(format!("the state folder cannot be used: {e}")),
+    })
+}
+
 enum Waited {
     Answer(Box<Result<TicketView, CallError>>),
     Enough,
     Interrupted,
+}
+
+/// Refuses what would wait for its own turn for ever.
+fn not_inside(site: &Site, options: &Options) -> Result<(), End> {
+    let Some(ticket) = &options.inside else { return Ok(()) };
+    let queue = site.calls().list(None).map_err(|e| crate::refused::end(&e, None))?;
+    if !queue.tickets.iter().any(|t| t.turn && t.ticket == ticket.as_str()) {
+        return Ok(());
+    }
+    let line =
+        "this is started inside a turn that `run` holds, and would wait for it for ever; do it after it";
+    Err(End::new(exit::USAGE, "inside_a_turn", line).next("signalbox queue"))
 }
 
 /// Pins the commit that lands, and refuses what must not enter.
