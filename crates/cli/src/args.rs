@@ -13,7 +13,7 @@ use std::time::Duration;
     version,
     propagate_version = false,
     disable_help_subcommand = true,
-    after_help = "Example:\n  signalbox init --check 'make test'     once\n  signalbox land                         on a branch with commits"
+    after_help = "Example:\n  signalbox init --check 'make test'     once; then, on a branch with commits: signalbox land"
 )]
 pub(crate) struct Args {
     /// The state's folder (default: in the git directory)
@@ -285,7 +285,7 @@ pub(crate) struct Hook {
 pub(crate) enum HookCommand {
     /// Stop direct pushes to the trunk: from here, or with --server at the repository that people push to
     #[command(
-        after_help = "Example:\n  signalbox hook install                                        in a clone\n  signalbox hook install --server --state /srv/x/.git/signalbox  in the bare repository"
+        after_help = "Example:\n  signalbox hook install                                         in a clone\n  signalbox hook install --server --state /srv/x/.git/signalbox  in the bare repository"
     )]
     Install {
         /// Guard this bare repository: only landings pass

@@ -1,5 +1,5 @@
 //! What `signalbox hook …` does when git has started it: reads what git says, looks, asks the box, and lets
-//! [`gate`](crate::gate) judge.
+//! [`gate`] judge.
 
 pub mod install;
 

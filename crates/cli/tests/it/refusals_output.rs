@@ -8,8 +8,17 @@ use insta::assert_snapshot;
 fn the_help_fits_a_screen_and_has_an_example() {
     let world = World::new();
     let nowhere = world.tree(world.path("home"));
-    let commands: &[&[&str]] =
-        &[&[], &["init"], &["land"], &["mint"], &["new"], &["queue"], &["log"], &["demo"]];
+    let commands: &[&[&str]] = &[
+        &[],
+        &["init"],
+        &["land"],
+        &["mint"],
+        &["new"],
+        &["queue"],
+        &["log"],
+        &["hook", "install"],
+        &["demo"],
+    ];
     for command in commands {
         let args: Vec<&str> = command.iter().copied().chain(["--help"]).collect();
         let (exit, stdout, stderr) = nowhere.people(&args);
@@ -48,6 +57,7 @@ fn the_help_of_every_command_reads_so() {
       log     Show what landed, what did not and why, and how long each part took
       hold    Keep other landings off some files for a while
       freeze  Let only some branches land while a hotfix stands
+      hook    Stop pushes that go past the queue
       demo    Show what goes wrong with a lock file, and that it does not here
 
     Options:
@@ -57,8 +67,7 @@ fn the_help_of_every_command_reads_so() {
       -V, --version      Print version
 
     Example:
-      signalbox init --check 'make test'     once
-      signalbox land                         on a branch with commits
+      signalbox init --check 'make test'     once; then, on a branch with commits: signalbox land
     ");
     assert_snapshot!(help("init"), @r#"
     Set this repository up
