@@ -3,13 +3,14 @@
 mod args;
 mod commands;
 mod outcome;
+mod same;
 mod screen;
 mod signals;
 mod times;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use passage::end::{End, exit, naming, quoted};
+use passage::end::{End, exit, naming};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,14 +18,8 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return mistyped(&error),
     };
-    let (json, state) = (args.json, args.state.clone());
-    let mut end = commands::run(args);
-    // The command to type must mean the same state.
-    if let (Some(state), Some(rest)) =
-        (state, end.next.as_ref().and_then(|next| next.strip_prefix("signalbox ")))
-    {
-        end.next = Some(format!("signalbox --state {} {rest}", quoted(&state.display().to_string())));
-    }
+    let (json, same) = (args.json, same::Same::of(&args));
+    let end = same.applied_to(commands::run(args));
     outcome::print(&end, json);
     ExitCode::from(end.exit)
 }

@@ -30,7 +30,7 @@ fn a_branch_that_is_amended_while_it_waits_is_not_landed() {
     assert_eq!(ahead.end().code(), "landed");
     let done = land.end();
     let end = refused(&done, 12, "branch_moved");
-    assert_eq!(end["do"], "signalbox land second");
+    assert_eq!(end["do"], "signalbox --json land second");
     assert_eq!(count(&done, "check"), 0);
     assert_eq!(repo.tickets("main").len(), 1);
     assert_eq!(second.ok(&["land"]).code(), "landed");
@@ -85,7 +85,7 @@ fn a_trunk_that_moves_again_and_again_is_given_up_and_every_merge_was_checked() 
     clone.branch("feature");
     let done = clone.run(&["land", "feature"]);
     let end = refused(&done, 20, "trunk_restless");
-    assert_eq!(end["do"], "signalbox land feature");
+    assert_eq!(end["do"], "signalbox --json land feature");
     assert_eq!(count(&done, "check"), 3);
     assert_eq!(remote.tickets("main"), [""; 0]);
     assert_eq!(clone.ok(&["log"]).events[0]["outcome"], "moved");
@@ -164,7 +164,7 @@ fn a_remote_that_goes_away_during_the_check_leaves_an_outcome_to_settle() {
     std::fs::rename(&remote.path, &away).unwrap();
     gate.open();
     let done = land.end();
-    assert_eq!(refused(&done, 21, "outcome_unknown")["do"], "signalbox land --settle");
+    assert_eq!(refused(&done, 21, "outcome_unknown")["do"], "signalbox --json land --settle");
     refuses(&clone, &["land", "--settle"], 21, "outcome_unknown");
     std::fs::rename(&away, &remote.path).unwrap();
     let settled = clone.ok(&["land", "--settle"]);
@@ -229,7 +229,7 @@ fn a_dry_run_pushes_nothing() {
     clone.branch("feature");
     let before = remote.git(&["rev-parse", "main"]);
     let done = clone.ok(&["land", "feature", "--dry-run"]);
-    assert_eq!((done.code(), &done.end()["do"]), ("dry_run", &"signalbox land feature".into()));
+    assert_eq!((done.code(), &done.end()["do"]), ("dry_run", &"signalbox --json land feature".into()));
     assert_eq!(remote.git(&["rev-parse", "main"]), before);
     assert_eq!(clone.leftovers(), [""; 0]);
     assert_eq!(clone.ok(&["log"]).events[0]["outcome"], "withdrawn");
@@ -249,7 +249,7 @@ fn a_place_that_was_taken_without_waiting_is_kept_for_whoever_resumes_it() {
     let placed = repo.run(&["land", "second", "--no-wait"]);
     let end = refused(&placed, 22, "still_waiting");
     let ticket = end["ticket"].as_str().unwrap().to_owned();
-    assert_eq!(end["do"], format!("signalbox land second --resume {ticket}"));
+    assert_eq!(end["do"], format!("signalbox --json land second --resume {ticket}"));
     let mut third = repo.start(&["land", "third"]);
     assert_eq!(third.event("waiting")["position"], 2);
     let mut second = repo.start(&["land", "second", "--resume", &ticket]);

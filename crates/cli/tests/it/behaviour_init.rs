@@ -134,7 +134,7 @@ fn without_a_terminal_the_check_must_be_given_or_declined_out_loud() {
     let world = World::new();
     let repo = world.repo("r");
     let end = refuses(&repo, &["init"], 2, "no_check");
-    assert_eq!(end["do"], "signalbox init --check 'make test'");
+    assert_eq!(end["do"], "signalbox --json init --check 'make test'");
     assert!(!repo.path.join(".signalbox.toml").exists() && !repo.state().exists());
     refuses(&repo, &["init", "--check", "  "], 2, "bad_settings");
     let (exit, stdout, _) = repo.people(&["init", "--no-check"]);

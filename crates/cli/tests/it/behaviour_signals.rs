@@ -27,7 +27,7 @@ fn ctrl_c_while_waiting_leaves_the_queue_at_once() {
         second.signal(signal);
         let done = second.end();
         let end = refused(&done, exit, "interrupted");
-        assert_eq!(end["do"], "signalbox land second");
+        assert_eq!(end["do"], "signalbox --json land second");
         let log = repo.ok(&["log"]);
         assert_eq!(
             (&log.events[0]["branch"], &log.events[0]["outcome"]),

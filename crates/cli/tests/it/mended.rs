@@ -45,7 +45,7 @@ fn refusals_say_what_to_type_for_the_same_state_and_the_same_dry_run() {
     repo.ok(&["--state", state, "freeze", "open", "BUG-1"]);
     let waits = repo.run(&["--state", state, "land", "feature", "--dry-run", "--no-wait"]);
     assert_eq!(waits.exit, Some(22), "{}", waits.all());
-    assert_eq!(waits.end()["do"], format!("signalbox --state {state} land feature --dry-run"));
+    assert_eq!(waits.end()["do"], format!("signalbox --state {state} --json land feature --dry-run"));
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_number_that_was_never_issued_and_would_block_its_line_is_refused_and_mended
     let tree = branch_with(&repo, "feature", "docs/adr/999999999-it's big.md");
     let end = refuses(&tree, &["land"], 12, "number_not_issued");
     assert_eq!((end["line"].as_str(), end["number"].as_i64()), (Some("adr"), Some(999_999_999)));
-    assert_eq!((end["issued"].as_i64(), end["do"].as_str()), (Some(3), Some("signalbox mint adr")));
+    assert_eq!((end["issued"].as_i64(), end["do"].as_str()), (Some(3), Some("signalbox --json mint adr")));
     assert_eq!(end["files"][0], "docs/adr/999999999-it's big.md");
     type_what_mends(&tree, &end);
     assert_eq!(tree.ok(&["land"]).code(), "landed");
@@ -95,7 +95,7 @@ fn a_duplicate_number_is_mended_by_what_is_said() {
     branch_with(&repo, "one", "docs/adr/0001-one.md").ok(&["land"]);
     let tree = branch_with(&repo, "two", "docs/adr/0001-two.md");
     let end = refuses(&tree, &["land"], 12, "duplicate_number");
-    assert_eq!(end["do"], "signalbox mint adr");
+    assert_eq!(end["do"], "signalbox --json mint adr");
     type_what_mends(&tree, &end);
     assert_eq!(tree.ok(&["land"]).code(), "landed");
     let files = repo.git(&["ls-tree", "-r", "--name-only", "main", "docs/adr"]);

@@ -69,7 +69,7 @@ fn the_first_ctrl_c_ends_what_only_reads_from_a_silent_remote_at_once() {
         land.signal(signal);
         let done = land.end();
         let end = refused(&done, exit, "interrupted");
-        assert_eq!(end["do"], "signalbox land feature");
+        assert_eq!(end["do"], "signalbox --json land feature");
         eventually("the connection is gone", || !lives(pid));
         silent.unchanged(&before);
     }

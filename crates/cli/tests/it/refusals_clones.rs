@@ -118,7 +118,7 @@ fn a_copied_repository_is_refused_until_it_takes_over() {
     let twin = world.tree(world.path("copy"));
     twin.branch("two");
     for args in [&["land", "two"][..], &["mint", "adr"], &["queue"], &["init"]] {
-        assert_eq!(refuses(&twin, args, 3, "state_copied")["do"], "signalbox init --take-over");
+        assert_eq!(refuses(&twin, args, 3, "state_copied")["do"], "signalbox --json init --take-over");
     }
     assert_eq!(first_number(&repo, "adr"), 2, "the original goes on");
     twin.ok(&["init", "--take-over"]);

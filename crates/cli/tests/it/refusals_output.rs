@@ -215,7 +215,7 @@ fn setting_up_landing_and_the_log_read_so() {
     -- standard output
     -- standard error
     signalbox: this repository is not set up for signalbox; run `signalbox init --check COMMAND`
-      next: signalbox init
+      next: signalbox init --check 'make test'
     ");
     assert_snapshot!(seen(&world, &repo, &["init"]), @r"
     exit 2
@@ -227,10 +227,10 @@ fn setting_up_landing_and_the_log_read_so() {
     assert_snapshot!(seen(&world, &repo, &["init", "--check", "cat README; ! test -e bad"]), @r"
     exit 0
     -- standard output
-    ready: branches land on main; go to one and run: signalbox land
+    ready: branches land on main; make one, commit, then run: signalbox land
       check: cat README; ! test -e bad
       settings: [world]/r/.signalbox.toml (commit it when you like; until the trunk has it, a copy in the state counts)
-      next: signalbox land
+      next: git switch -c my-change
     -- standard error
     ");
     assert_snapshot!(seen(&world, &repo, &["queue"]), @r"
@@ -383,7 +383,7 @@ fn a_second_clone_and_one_who_does_not_wait_read_so() {
     note     the trunk has no .signalbox.toml yet; what `init` wrote here counts
     waiting  next in line; Ann has the turn with one (checking)
     signalbox: two still waits; its place is kept until its lease ends
-      next: signalbox land two --resume [id]
+      next: signalbox land --label Bo two --resume [id]
     ");
     gate.open();
     assert_eq!(land.end().code(), "landed");
