@@ -44,6 +44,16 @@ pub(crate) fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
+/// Opens a file that a person names. What is no file (a pipe would never end) is refused, and not waited for.
+///
+/// # Errors
+/// There is none, it cannot be opened, or (`InvalidInput`) it is no file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let at_once = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(at_once).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::InvalidInput)) }
+}
+
 /// Removes a file; that there is none is no fault.
 ///
 /// # Errors
@@ -150,6 +160,20 @@ pub(crate) fn in_state(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        for path in [&*pipe, dir.path(), Path::new("/dev/zero")] {
+            assert_eq!(open_regular(path).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{path:?}");
+        }
+        assert_eq!(open_regular(&dir.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let file = dir.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        assert!(open_regular(&file).is_ok());
+    }
 
     #[test]
     fn only_names_of_our_own_making_are_temporaries() {

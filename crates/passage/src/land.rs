@@ -405,7 +405,7 @@ impl Passage<'_> {
             Ok((settings, _)) => settings,
             Err(end) => return self.refused_read(end),
         };
-        if let Some(end) = enter::unchecked(&settings) {
+        if let Some(end) = enter::unchecked(self.site, &settings) {
             return self.refused_read(end);
         }
         if let Err(error) = merging::complete(self.site, trunk.as_ref(), &self.head) {

@@ -3,6 +3,7 @@
 use crate::files;
 use crate::settings::Check;
 use sha2::{Digest, Sha256};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// What a check said of a tree.
@@ -90,12 +91,21 @@ pub fn key(tree: &str, command: &str, check: &Check, top: &Path) -> String {
     }
     for file in &check.files {
         part(file.as_bytes());
-        match std::fs::read(top.join(file)) {
-            Ok(content) => part(&content),
-            Err(_) => part(b"\0missing"),
-        }
+        let mut content = Vec::new();
+        let read = files::open_regular(&top.join(file)).and_then(|mut file| file.read_to_end(&mut content));
+        part(if read.is_ok() { &content } else { b"\0missing" });
     }
     hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The first of `check.files` (relative to `top`) that is there and no file: its content would never end, or never
+/// count.
+#[must_use]
+pub fn no_file<'a>(check: &'a Check, top: &Path) -> Option<&'a str> {
+    let no_file = |file: &&String| {
+        files::open_regular(&top.join(file)).is_err_and(|error| error.kind() == ErrorKind::InvalidInput)
+    };
+    check.files.iter().find(no_file).map(String::as_str)
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! `.signalbox.toml`: what a repository says about its trunk, its check and its number lines.
 
+use crate::files;
 use crate::template::Template;
 use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Read};
+use std::path::Path;
 
 /// The file's name, at the top of the worktree and of the trunk.
 pub const FILE: &str = ".signalbox.toml";
@@ -123,12 +126,41 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[error("{0}")]
 pub struct BadSettings(pub String);
 
+/// The largest settings file, in bytes.
+pub const BYTES_MAX: usize = 1 << 20;
+
+/// Reads the text of a settings file; none where there is no file.
+///
+/// # Errors
+/// It is no file, too large, or cannot be read.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, BadSettings> {
+    let file = match files::open_regular(path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            return Err(BadSettings(
+                "it is no file but a pipe, a device or a folder; put a file there".into(),
+            ));
+        }
+        Err(error) => return Err(BadSettings(format!("it cannot be read: {error}"))),
+    };
+    let mut text = Vec::new();
+    let most = u64::try_from(BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(most).read_to_end(&mut text).map_err(|e| BadSettings(format!("it cannot be read: {e}")))?;
+    Ok(Some(text))
+}
+
 impl Settings {
     /// Reads a file.
     ///
     /// # Errors
     /// The text is no TOML, has a key that is not known, or a value that cannot be meant.
     pub fn parse(text: &[u8]) -> Result<Self, BadSettings> {
+        if text.len() > BYTES_MAX {
+            return Err(BadSettings("it is larger than 1 MiB; put its settings alone into it".to_owned()));
+        }
         let text = std::str::from_utf8(text)
             .map_err(|_| BadSettings("it is no UTF-8 text; save it as UTF-8".to_owned()))?;
         let settings: Self =

@@ -7,7 +7,7 @@ use crate::event::{Event, Show};
 use crate::files::Temporaries;
 use crate::numbers;
 use crate::settings::{self, Check, Line, Settings, Strategy, TrunkAt};
-use crate::site::{Site, repository, state_dir, unusable_state};
+use crate::site::{Site, bad_settings, repository, state_dir, unusable_state};
 use crate::{fault, files, refused};
 use git::{Head, PushEnd, Remote, Repo, Seen};
 use kernel::{Clock, Id, Millis};
@@ -85,10 +85,14 @@ pub fn init(
 }
 
 fn ready(site: &Site, settings: &Settings, file: Option<&Path>) -> End {
-    let line = format!(
-        "ready: branches land on {}; go to one and run: signalbox land",
-        short(&site.trunk_name(), 40)
-    );
+    let here = site.repo.worktree().and_then(|worktree| site.repo.head(worktree).ok());
+    let on_a_branch = matches!(here, Some(Head::Branch(branch)) if branch != site.trunk.branch);
+    let (then, next) = if on_a_branch {
+        ("commit, then run: signalbox land", "signalbox land")
+    } else {
+        ("make one, commit, then run: signalbox land", "git switch -c my-change")
+    };
+    let line = format!("ready: branches land on {}; {then}", short(&site.trunk_name(), 40));
     let check =
         settings.check.command.as_deref().map_or("nothing is checked".to_owned(), |c| format!("check: {c}"));
     let mut end = End::new(exit::DONE, "ready", line).more(check);
@@ -98,23 +102,17 @@ fn ready(site: &Site, settings: &Settings, file: Option<&Path>) -> End {
             file.display()
         ));
     }
-    end.fact("trunk", site.trunk_name())
-        .fact("state", site.state.display().to_string())
-        .next("signalbox land")
+    end.fact("trunk", site.trunk_name()).fact("state", site.state.display().to_string()).next(next)
 }
 
 /// The settings that shall stand, and where the worktree's file is.
 fn wanted(repo: &Repo, state: &Path, init: &Init, ask: Ask<'_>) -> Result<(Settings, Option<PathBuf>), End> {
     let file = repo.worktree().map(|top| top.join(settings::FILE));
-    let written = file.as_ref().and_then(|file| std::fs::read(file).ok());
-    let copy = std::fs::read(state.join("settings.toml")).ok();
-    let standing = match (&written, &copy) {
-        (Some(text), _) | (None, Some(text)) => Some(Settings::parse(text).map_err(|e| {
-            let line = format!("{} cannot be used; mend what the next lines name", settings::FILE);
-            End::new(exit::SETUP, "bad_settings", line).more(e.to_string())
-        })?),
-        _ => None,
-    };
+    let bad = |e: settings::BadSettings| bad_settings(settings::FILE, &e);
+    let written = file.as_deref().map_or(Ok(None), settings::read).map_err(bad)?;
+    let copy = settings::read(&state.join("settings.toml")).map_err(bad)?;
+    let standing =
+        written.as_ref().or(copy.as_ref()).map(|text| Settings::parse(text).map_err(bad)).transpose()?;
     let mut settings = standing.clone().unwrap_or_default();
     if standing.is_none() {
         settings.trunk = find_trunk(repo, init)?;

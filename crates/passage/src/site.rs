@@ -323,7 +323,10 @@ impl Site {
             Some(trunk) => {
                 let need = Need::File(settings::FILE);
                 self.repo.complete(&[trunk], need).map_err(|e| self.unreadable(e))?;
-                self.repo.read_file(trunk, settings::FILE.as_bytes()).map_err(End::internal)?
+                match self.repo.read_file(trunk, settings::FILE.as_bytes()) {
+                    Err(GitError::TooMuchOutput { .. }) => Some(vec![b' '; settings::BYTES_MAX + 1]),
+                    read => read.map_err(End::internal)?,
+                }
             }
             None => None,
         };
@@ -331,8 +334,9 @@ impl Site {
         let (text, name) = match own {
             Some(text) => (text, "the trunk's .signalbox.toml"),
             None => {
-                let copy = std::fs::read(self.state.join("settings.toml")).map_err(|_| not_set_up())?;
-                (copy, "init's copy of the settings")
+                let name = "init's copy of the settings";
+                let copy = settings::read(&self.state.join("settings.toml"));
+                (copy.map_err(|e| bad_settings(name, &e))?.ok_or_else(not_set_up)?, name)
             }
         };
         let settings = Settings::parse(&text).map_err(|e| bad_settings(name, &e))?;
@@ -373,13 +377,19 @@ pub fn remote(name: &str) -> Remote {
 /// # Errors
 /// There are none, or they cannot be used.
 pub fn local_settings(repo: &Repo, state: &Path) -> Result<Settings, End> {
-    let own = repo.worktree().and_then(|top| std::fs::read(top.join(settings::FILE)).ok());
-    if let Some(text) = own {
-        return Settings::parse(&text).map_err(|e| bad_settings(settings::FILE, &e));
+    let own = repo.worktree().map(|top| (top.join(settings::FILE), settings::FILE));
+    for (path, name) in own.into_iter().chain([(state.join("settings.toml"), "init's copy")]) {
+        let parsed =
+            settings::read(&path).and_then(|text| text.map(|text| Settings::parse(&text)).transpose());
+        if let Some(settings) = parsed.map_err(|e| bad_settings(name, &e))? {
+            return Ok(settings);
+        }
     }
-    let copy = std::fs::read(state.join("settings.toml")).map_err(|_| not_set_up())?;
-    Settings::parse(&copy).map_err(|e| bad_settings("init's copy", &e))
+    Err(not_set_up())
 }
+
+/// What sets a repository up, with all that it asks for.
+const INIT: &str = "signalbox init --check 'make test'";
 
 fn not_set_up() -> End {
     End::new(
@@ -387,11 +397,11 @@ fn not_set_up() -> End {
         "not_set_up",
         "this repository is not set up for signalbox; run `signalbox init --check COMMAND`",
     )
-    .next("signalbox init")
+    .next(INIT)
 }
 
 /// Settings that cannot be used.
-fn bad_settings(file: &str, error: &BadSettings) -> End {
+pub(crate) fn bad_settings(file: &str, error: &BadSettings) -> End {
     let line = format!("{file} cannot be used; mend what the next lines name");
     End::new(exit::SETUP, "bad_settings", line).more(error.to_string())
 }
@@ -405,7 +415,7 @@ pub fn unusable_state(state: &Path, error: &OpenError) -> End {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().to_owned();
     let (exit, code, next) = match error {
-        OpenError::Missing => (exit::SETUP, "not_set_up", Some("signalbox init")),
+        OpenError::Missing => (exit::SETUP, "not_set_up", Some(INIT)),
         OpenError::Newer => (exit::SETUP, "state_newer", None),
         OpenError::Copied => (exit::SETUP, "state_copied", Some("signalbox init --take-over")),
         OpenError::Busy => (exit::AGAIN, "busy", None),

@@ -38,6 +38,7 @@ mod mended_lfs;
 mod mended_numbers;
 mod mended_places;
 mod mended_remotes;
+mod mended_settings;
 mod mended_signals;
 mod mended_time;
 mod promises;

@@ -18,7 +18,7 @@ fn a_repository_that_is_not_set_up_is_told_how() {
     let world = World::new();
     let repo = world.repo("r");
     for args in [&["land", "x"][..], &["mint", "adr"], &["new", "adr", "x"], &["queue"], &["log"]] {
-        assert_eq!(refuses(&repo, args, 3, "not_set_up")["do"], "signalbox init");
+        assert_eq!(refuses(&repo, args, 3, "not_set_up")["do"], "signalbox --json init --check 'make test'");
     }
     assert!(!repo.state().exists(), "a refusal leaves nothing behind");
 }

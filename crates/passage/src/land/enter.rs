@@ -15,6 +15,7 @@ use crate::lookout::{Found, Lookout, Waiter};
 use crate::machine::{Saw, Why};
 use crate::project_time;
 use crate::renew;
+use crate::results;
 use crate::settings::Settings;
 use crate::settle;
 use crate::site::Site;
@@ -322,7 +323,7 @@ fn pin(site: &Site, show: &dyn Show, options: &Options) -> Result<Oid, End> {
     if !its_own {
         show.show(&Event::Note("the trunk has no .signalbox.toml yet; what `init` wrote here counts"));
     }
-    if let Some(end) = unchecked(&settings) {
+    if let Some(end) = unchecked(site, &settings) {
         return Err(end);
     }
     if let Some(trunk) = &seen.trunk
@@ -443,8 +444,13 @@ fn under_way(site: &Site) -> bool {
     names.iter().any(|name| site.repo.git_dir().join(name).exists())
 }
 
-/// Never land unchecked by accident.
-pub(crate) fn unchecked(settings: &Settings) -> Option<End> {
+/// Never land unchecked by accident, nor by a check that depends on what is no file.
+pub(crate) fn unchecked(site: &Site, settings: &Settings) -> Option<End> {
+    let top = site.repo.worktree().unwrap_or(site.repo.common_dir());
+    if let Some(file) = results::no_file(&settings.check, top) {
+        let line = "check.files names {}, which is a folder, a pipe or a device; name files alone";
+        return Some(End::new(exit::SETUP, "bad_settings", naming(line, [file])));
+    }
     (settings.check.command.is_none() && !settings.check.none).then(|| {
         End::new(
             exit::SETUP,

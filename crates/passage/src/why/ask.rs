@@ -173,7 +173,7 @@ impl Inquiry<'_> {
         let setup = site.kept_elsewhere(&seen).unwrap_or_else(Some);
         let gone = || (seen.trunk.is_none() && site.had_a_trunk(&seen)).then(|| enter::trunk_gone(site));
         let settings = || match site.trunk_settings(seen.trunk.as_ref()) {
-            Ok((settings, _)) => enter::unchecked(&settings),
+            Ok((settings, _)) => enter::unchecked(site, &settings),
             Err(end) => Some(end),
         };
         let setup = setup.or_else(gone).or_else(settings);
