@@ -1,6 +1,6 @@
 //! Setting a worktree right after a landing in place was cut off.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,6 +27,9 @@ pub struct Repair {
     pub index_lock: Option<PathBuf>,
 }
 
+/// Entries by path; none where the path is in conflict.
+type Index = BTreeMap<BString, Option<Entry>>;
+
 /// What stands at a path, in the worktree and in the index.
 struct Found {
     /// None if nothing is there.
@@ -35,6 +38,15 @@ struct Found {
     index: Option<Option<Entry>>,
     /// Something that is neither a file nor a link (a directory, say) or cannot be read.
     foreign: bool,
+    /// The worktree is sparse and leaves the file out, as it should.
+    left_out: bool,
+}
+
+/// Something to set, and whether the worktree leaves its file out.
+struct ToSet {
+    path: BString,
+    entry: Option<Entry>,
+    left_out: bool,
 }
 
 impl Trunk {
@@ -65,7 +77,7 @@ impl Trunk {
                 continue;
             }
             if found.is_of(change) {
-                to_set.push((change.path.clone(), wanted));
+                to_set.push(ToSet { path: change.path.clone(), entry: wanted, left_out: found.left_out });
             } else {
                 repair.left.push(change.path.clone());
             }
@@ -73,11 +85,11 @@ impl Trunk {
         let lock = worktree.git_dir.as_deref().map(|dir| dir.join("index.lock"));
         repair.index_lock = lock.filter(|lock| fs::symlink_metadata(lock).is_ok());
         if repair.index_lock.is_some() {
-            repair.left.extend(to_set.into_iter().map(|(path, _)| path));
+            repair.left.extend(to_set.into_iter().map(|set| set.path));
             repair.left.sort();
         } else if !to_set.is_empty() {
             self.set(&worktree.path, &to_set)?;
-            repair.restored = to_set.into_iter().map(|(path, _)| path).collect();
+            repair.restored = to_set.into_iter().map(|set| set.path).collect();
         }
         Ok(repair)
     }
@@ -99,13 +111,14 @@ impl Trunk {
     }
 
     fn found(&self, worktree: &Worktree, changes: &[Change]) -> Result<Vec<Found>, GitError> {
-        let index = self.index(&worktree.path)?;
+        let (index, skipped) = self.index(&worktree.path)?;
         let modes = self.repo.user(&worktree.path).args(["config", "--type=bool", "core.fileMode"]).line();
         let modes_count = modes.map_or(true, |value| value != "false");
         let mut found = Vec::new();
         let mut to_hash = Vec::new();
         for change in changes {
-            let mut this = Found { file: None, index: index.get(&change.path).cloned(), foreign: false };
+            let stands = index.get(&change.path).cloned();
+            let mut this = Found { file: None, index: stands, foreign: false, left_out: false };
             let full = join(&worktree.path, change.path.as_bstr())?;
             match fs::symlink_metadata(&full) {
                 _ if behind_a_link(&worktree.path, &full) => this.foreign = true,
@@ -116,6 +129,10 @@ impl Trunk {
                     to_hash.push((found.len(), change, executable));
                 }
                 Ok(_) => this.foreign = !is_directory_of(&change.path, changes),
+                Err(_) if skipped.contains(&change.path) => {
+                    this.left_out = true;
+                    this.ignore_file();
+                }
                 Err(_) => {}
             }
             this.foreign |= this.file.is_none() && fs::symlink_metadata(&full).is_ok_and(|m| m.is_symlink());
@@ -148,19 +165,23 @@ impl Trunk {
         Ok(None)
     }
 
-    fn index(&self, worktree: &Path) -> Result<BTreeMap<BString, Option<Entry>>, GitError> {
-        let out = self.repo.user(worktree).args(["ls-files", "--stage", "-z"]).stdout()?;
-        let mut index = BTreeMap::new();
+    /// The entries of the index, and the paths that a sparse worktree leaves out.
+    fn index(&self, worktree: &Path) -> Result<(Index, BTreeSet<BString>), GitError> {
+        let out = self.repo.user(worktree).args(["ls-files", "-t", "--stage", "-z"]).stdout()?;
+        let (mut index, mut skipped) = (BTreeMap::new(), BTreeSet::new());
         for line in fields(&out) {
             let Some((head, path)) = line.split_once_str("\t") else { continue };
             let words: Vec<&[u8]> = head.split(|b| *b == b' ').collect();
-            let [mode, id, stage] = words[..] else {
+            let [tag, mode, id, stage] = words[..] else {
                 return Err(GitError::unreadable("ls-files", "an entry"));
             };
             let entry = Entry { mode: octal(mode)?, oid: oid(id, "ls-files")? };
             index.insert(BString::from(path), (stage == b"0").then_some(entry));
+            if tag == b"S" {
+                skipped.insert(BString::from(path));
+            }
         }
-        Ok(index)
+        Ok((index, skipped))
     }
 
     /// What files would be stored as, under the user's filters.
@@ -175,28 +196,38 @@ impl Trunk {
     }
 
     /// Sets index entries and files. What goes is removed first, so that a directory can take a file's place.
-    fn set(&self, worktree: &Path, to_set: &[(BString, Option<Entry>)]) -> Result<(), GitError> {
-        let (gone, there): (Vec<_>, Vec<_>) = to_set.iter().partition(|(_, entry)| entry.is_none());
+    fn set(&self, worktree: &Path, to_set: &[ToSet]) -> Result<(), GitError> {
+        let (gone, there): (Vec<_>, Vec<_>) = to_set.iter().partition(|set| set.entry.is_none());
         let mut lines = Vec::new();
-        let mut files = Vec::new();
-        for (path, entry) in gone.iter().chain(&there) {
+        let (mut files, mut left_out) = (Vec::new(), Vec::new());
+        for ToSet { path, entry, .. } in gone.iter().chain(&there) {
             let (mode, oid) = entry.as_ref().map_or((0, self.repo.zero()), |e| (e.mode, e.oid.to_string()));
             lines.extend_from_slice(format!("{mode:o} {oid}\t").as_bytes());
             lines.extend_from_slice(path);
             lines.push(0);
         }
-        for (path, _) in &gone {
-            remove(worktree, path)?;
+        for set in &gone {
+            remove(worktree, &set.path)?;
         }
-        for (path, entry) in &there {
-            if entry.as_ref().is_some_and(|entry| entry.mode != GITLINK) {
-                files.extend_from_slice(path);
-                files.push(0);
+        for set in &there {
+            if set.entry.as_ref().is_some_and(|entry| entry.mode != GITLINK) {
+                let list = if set.left_out { &mut left_out } else { &mut files };
+                list.extend_from_slice(&set.path);
+                list.push(0);
             }
         }
         let git = || self.repo.user(worktree);
         git().args(["update-index", "-z", "--index-info"]).stdin(lines).stdout()?;
+        if !left_out.is_empty() {
+            let call = git().args(["update-index", "--skip-worktree", "-z", "--stdin"]);
+            call.stdin(left_out).stdout()?;
+        }
         git().args(["checkout-index", "--force", "--index", "-z", "--stdin"]).stdin(files).stdout()?;
+        let sparse = git().args(["config", "--type=bool", "core.sparseCheckout"]).line();
+        if sparse.is_ok_and(|sparse| sparse == "true") {
+            // What was not in the index before may be one that the worktree leaves out. A file too many does no harm.
+            let _ = git().args(["sparse-checkout", "reapply"]).run()?;
+        }
         Ok(())
     }
 }

@@ -116,3 +116,41 @@ fn files_behind_a_link_are_not_touched() {
         assert!(outside.join("deep/file").exists());
     });
 }
+
+#[test]
+fn a_sparse_worktree_is_put_right_and_stays_sparse() {
+    with_each_git(|lab| {
+        for (turn, (ahead, index)) in
+            [(true, "--no-sparse-index"), (false, "--no-sparse-index"), (true, "--sparse-index")]
+                .iter()
+                .enumerate()
+        {
+            let at = lab.init(&format!("r{turn}"));
+            for path in ["in/changed", "out/changed", "out/gone"] {
+                lab.commit(&at, path, "before");
+            }
+            let old = lab.oid(&at, "HEAD");
+            lab.ok(&at, &["checkout", "-q", "-b", "side"]);
+            lab.ok(&at, &["rm", "-q", "out/gone"]);
+            for path in ["in/changed", "out/changed", "out/new"] {
+                lab.commit(&at, path, "after");
+            }
+            let new = lab.oid(&at, "HEAD");
+            lab.ok(&at, &["checkout", "-q", "main"]);
+            lab.ok(&at, &["sparse-checkout", "set", "--cone", index, "in"]);
+            assert!(!at.join("out").exists());
+            let trunk = lab.trunk(&at, Remote::Here);
+            if *ahead {
+                lab.ok(&at, &["read-tree", "-m", "-u", old.as_str(), new.as_str()]);
+            } else {
+                lab.ok(&at, &["update-ref", "refs/heads/main", new.as_str()]);
+            }
+            let repair = trunk.repair_after_crash(&old, &new).unwrap();
+            assert_eq!((repair.restored.len(), &repair.left[..]), (4, &[][..]));
+            clean(lab, &at);
+            assert!(!at.join("out").exists(), "what it leaves out stays out");
+            let inside = fs::read_to_string(at.join("in/changed")).unwrap();
+            assert_eq!(inside, if *ahead { "before" } else { "after" });
+        }
+    });
+}
