@@ -11,7 +11,7 @@ use crate::live::{self, Owner};
 use crate::site::{Site, remote};
 use crate::{fault, files, locked, pool};
 use client::Stay;
-use git::{GitError, Oid, PushEnd, Repo, Trunk, TrunkError};
+use git::{GitError, Oid, PushEnd, Remote, Repo, Trunk, TrunkError};
 use kernel::Id;
 use landing::Outcome;
 use serde_json::json;
@@ -92,6 +92,8 @@ pub struct Report {
     pub left: Vec<String>,
     /// Locks of killed gits that keep some of the unknown ones from being settled.
     pub locks: Vec<PathBuf>,
+    /// Those of the unknown ones whose trunk was in a repository that is not there any more.
+    pub gone: Vec<Intent>,
     /// Intents that cannot be read.
     pub broken: Vec<String>,
 }
@@ -150,8 +152,17 @@ pub fn settle(site: &Site, show: &dyn Show) -> Report {
 }
 
 fn settle_one(site: &Site, ticket: &Id, intent: &Intent, report: &mut Report) -> Result<Fate, String> {
-    // The clone that pushed has the objects; where it is gone, ours must do.
-    let repo = Repo::discover(&intent.repository).unwrap_or_else(|_| site.repo.clone());
+    // The clone that pushed has the objects; where it is gone, ours must do, unless its trunk is gone with it.
+    let repo = match Repo::discover(&intent.repository) {
+        Ok(repo) => repo,
+        Err(error) if remote(&intent.remote) == Remote::Here => {
+            if !intent.repository.try_exists().unwrap_or(true) {
+                report.gone.push(intent.clone());
+            }
+            return Err(error.to_string());
+        }
+        Err(_) => site.repo.clone(),
+    };
     let repo = repo.stopped_by(site.interrupt.cell());
     let trunk = Trunk::new(repo, remote(&intent.remote), intent.trunk.clone());
     let mut held_up = |locks: Vec<PathBuf>| {
@@ -178,6 +189,23 @@ fn settle_one(site: &Site, ticket: &Id, intent: &Intent, report: &mut Report) ->
     }
     complete(site, &trunk.repo, ticket, intent, fate);
     Ok(fate)
+}
+
+/// Gives up the intents whose repository is gone, trunk and all: nothing lands there any more. For a person who asked
+/// to settle; a disk that is only away is looked for again until then.
+pub fn give_up(site: &Site, report: &mut Report) -> Vec<Intent> {
+    let gone = std::mem::take(&mut report.gone);
+    for intent in &gone {
+        let Ok(ticket) = intent.ticket.parse::<Id>() else { continue };
+        let stay = Stay { ticket: ticket.clone(), entry: intent.entry };
+        // A stay that ended meanwhile keeps its row.
+        let _ = site.calls().leave(&stay, Outcome::Unknown.as_str(), None, None);
+        if site.journal().close(intent, false).is_ok() {
+            live::sweep(&site.live_dir(), &ticket);
+            report.unknown.retain(|(unknown, _)| unknown.ticket != intent.ticket);
+        }
+    }
+    gone
 }
 
 /// What came of putting the trunk's own worktree right.

@@ -38,11 +38,12 @@ pub(super) fn run(context: &Context, args: Land) -> Result<End, End> {
 }
 
 fn settled(site: &Site, show: &dyn Show) -> End {
-    let report = settle::settle(site, show);
+    let mut report = settle::settle(site, show);
+    let given_up = settle::give_up(site, &mut report);
     settle::reap(site, show);
     settle::tidy(site);
     let landed = report.settled.iter().filter(|(_, fate)| *fate == Fate::Landed).count();
-    let not = report.settled.len() - landed;
+    let not = report.settled.len() - landed + given_up.len();
     let end = if !report.locks.is_empty() {
         let line = "what became of a push cannot be read while a killed git's lock is there; remove it";
         End::new(exit::UNKNOWN, "outcome_unknown", line).next(locked::removal(&report.locks))
@@ -57,7 +58,7 @@ fn settled(site: &Site, show: &dyn Show) -> End {
         let line =
             "settled; but files in the trunk's worktree are not the trunk's, and were left: look at them";
         End::new(exit::USAGE, "trunk_left_behind", line).next("git status")
-    } else if report.settled.is_empty() {
+    } else if report.settled.is_empty() && given_up.is_empty() {
         let running = report.running.len();
         let line = match running {
             0 => "nothing is open: every push of this machine is settled".to_owned(),
@@ -68,6 +69,10 @@ fn settled(site: &Site, show: &dyn Show) -> End {
         End::new(exit::DONE, "settled", format!("settled: {landed} landed, {not} did not and will not"))
     };
     let mut end = end.fact("landed", landed).fact("notLanded", not).fact("running", report.running.len());
+    end.more.extend(given_up.into_iter().map(|intent| {
+        let repository = intent.repository.display();
+        format!("{}: its repository {repository} is gone, and its trunk with it; given up", intent.branch)
+    }));
     end.more.extend(report.unknown.into_iter().map(|(intent, text)| format!("{}: {text}", intent.branch)));
     end.more.extend(report.broken);
     end.more.extend(report.left);

@@ -186,3 +186,23 @@ fn changes_in_the_trunks_worktree_that_stay_are_refused_though_another_passage_l
     world.gate("gate").open();
     assert_eq!(first.end().code(), "landed");
 }
+
+#[test]
+fn a_landing_in_a_repository_that_is_gone_is_given_up_when_a_person_settles() {
+    let world = World::new();
+    let [gone, here] = ["gone", "here"].map(|name| world.repo(name));
+    let state = world.path("state");
+    let [gone, here] = [gone, here].map(|tree| tree.env("SIGNALBOX_STATE", state.to_str().unwrap()));
+    for tree in [&gone, &here] {
+        tree.ok(&["init", "--no-check"]);
+        tree.branch("feature");
+    }
+    assert_killed(&gone.env("SIGNALBOX_FAULT", "push:intent-written:kill").run(&["land", "feature"]));
+    std::fs::remove_dir_all(&gone.path).unwrap();
+    assert_eq!(here.ok(&["land", "feature"]).code(), "landed", "it is in nobody's way");
+    let settled = here.ok(&["land", "--settle"]);
+    assert_eq!((settled.code(), &settled.end()["notLanded"]), ("settled", &1.into()), "{}", settled.all());
+    assert!(settled.all().contains(gone.path.to_str().unwrap()), "{}", settled.all());
+    assert_eq!(here.ok(&["land", "--settle"]).code(), "nothing_open");
+    assert_eq!(places(&here), [""; 0]);
+}
