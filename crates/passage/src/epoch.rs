@@ -77,6 +77,25 @@ impl Epoch {
     }
 }
 
+/// The message with the values that number lines had when the turn landed: those lines which no file shows, so that
+/// whoever takes the trunk over after the state is lost does not issue their numbers again.
+#[must_use]
+pub fn with_lines(mut message: String, lines: &[(String, i64)]) -> String {
+    for (line, value) in lines {
+        // Writing to a String cannot fail.
+        let _ = writeln!(message, "line: {line} {value}");
+    }
+    message
+}
+
+/// The number lines that a message carries.
+#[must_use]
+pub fn lines_of(message: &str) -> Vec<(String, i64)> {
+    let lines = message.lines().filter_map(|line| line.strip_prefix("line: ")?.split_once(' '));
+    let lines = lines.filter(|(name, _)| landing::members::is_scope(name));
+    lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+}
+
 /// Why an epoch that stands may not be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -125,6 +144,16 @@ mod tests {
             assert_eq!(Epoch::parse(&epoch.message("n")), Some(epoch));
         }
         assert_eq!(Epoch::parse("something else"), None);
+    }
+
+    #[test]
+    fn an_epoch_may_carry_number_lines_and_reads_back_all_the_same() {
+        let epoch = epoch(3, T, State::Landed);
+        let lines = vec![("bare".to_owned(), 12), ("a/b".to_owned(), 1)];
+        let message = with_lines(epoch.message("n"), &lines);
+        assert_eq!(Epoch::parse(&message), Some(epoch));
+        assert_eq!(lines_of(&message), lines);
+        assert_eq!(lines_of("line: NO 1\nline: x\nline: y many\n"), []);
     }
 
     #[test]

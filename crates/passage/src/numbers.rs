@@ -304,6 +304,19 @@ pub fn all_highest(
     Ok(highest_of)
 }
 
+/// The lines of the settings that no file shows, with the last number that was issued of each. What the box does not
+/// tell is left out.
+pub(crate) fn without_files(site: &Site, settings: &Settings) -> Vec<(String, i64)> {
+    let bare = settings.lines.iter().filter(|line| line.template.is_none());
+    let asked: Vec<(String, i64)> = bare.map(|line| (line.name.clone(), 0)).collect();
+    let mut lines = Vec::new();
+    for asked in asked.chunks(landing::members::LIFT_LINES_MAX) {
+        let Ok(stands) = site.calls().lift(None, asked, None) else { continue };
+        lines.extend(stands.lines.into_iter().map(|line| (line.scope, line.value)).filter(|(_, v)| *v > 0));
+    }
+    lines
+}
+
 /// A path for people.
 #[must_use]
 pub fn lossy(path: &BStr) -> String {

@@ -2,14 +2,14 @@
 //! whose state is lost.
 
 use crate::end::{End, exit, naming, short};
-use crate::epoch::{Epoch, State};
+use crate::epoch::{self, Epoch, State};
 use crate::event::{Event, Show};
 use crate::files::Temporaries;
 use crate::numbers;
 use crate::settings::{self, Check, Line, Settings, Strategy, TrunkAt};
 use crate::site::{Site, bad_settings, repository, state_dir, unusable_state};
 use crate::{fault, files, refused};
-use git::{Head, PushEnd, Remote, Repo, Seen};
+use git::{GitError, Head, Oid, PushEnd, Remote, Repo, Seen};
 use kernel::{Clock, Id, Millis};
 use std::fs::File;
 use std::io::Write;
@@ -65,14 +65,11 @@ pub fn init(
     let site = Site::over(repo, state, settings.clone(), state_file, clock)?;
     match site.read_trunk() {
         Ok(_) if !init.take_over => {}
-        Ok(seen) => take_over(&site, &seen)?,
+        Ok(seen) => drop(take_over(&site, &seen)?),
         Err(end) if end.code == "other_box" && init.take_over => {
             let seen = site.trunk.read().map_err(|e| site.unreadable(e))?;
-            take_over(&site, &seen)?;
-            show.show(&Event::Warning(
-                "number lines without files may begin again, since only the earlier state knew them; mint each \
-                 once with --floor N",
-            ));
+            let lines = take_over(&site, &seen)?;
+            show.show(&Event::Warning(&go_on(&lines)));
         }
         Err(end) if end.code == "unreachable" && !init.take_over => {
             show.show(&Event::Note(
@@ -267,16 +264,18 @@ fn create_whole(file: &Path, text: &str) -> std::io::Result<()> {
 
 /// Takes the trunk over: counters above what the remote and the trunk's files show, then the fence (which
 /// also stops what the other box has under way), then the box.
-fn take_over(site: &Site, seen: &Seen) -> Result<(), End> {
+///
+/// Gives the lines that no file shows and that an epoch carries, with what they were lifted to.
+fn take_over(site: &Site, seen: &Seen) -> Result<Vec<(String, i64)>, End> {
     let stands = match &seen.epoch {
         Some(epoch) => Epoch::parse(&site.repo.message_of(epoch).map_err(End::internal)?.to_string()),
         None => None,
     };
     let (settings, _) = site.trunk_settings(seen.trunk.as_ref())?;
-    let lines: Vec<(String, i64)> = numbers::all_highest(site, seen.trunk.as_ref(), &settings)
-        .map_err(End::internal)?
-        .into_iter()
-        .collect();
+    let shown = numbers::all_highest(site, seen.trunk.as_ref(), &settings).map_err(End::internal)?;
+    let mut carried = carried_lines(site, seen.epoch.clone()).map_err(End::internal)?;
+    carried.retain(|(line, _)| !shown.contains_key(line));
+    let lines: Vec<(String, i64)> = shown.into_iter().chain(carried.clone()).collect();
     let turn_no = stands.as_ref().map(|epoch| epoch.turn_no);
     for lines in lines.chunks(landing::members::LIFT_LINES_MAX) {
         site.calls().lift(turn_no, lines, None).map_err(|e| refused::end(&e, None))?;
@@ -294,7 +293,36 @@ fn take_over(site: &Site, seen: &Seen) -> Result<(), End> {
     {
         site.claim(Some(box_id))?;
     }
-    Ok(())
+    Ok(carried)
+}
+
+/// How many epochs are looked through for one that carries number lines.
+const EPOCHS_MAX: usize = 200;
+
+/// The number lines of the last epoch that carries any, lifted by as much as may have been minted since.
+fn carried_lines(site: &Site, mut epoch: Option<Oid>) -> Result<Vec<(String, i64)>, GitError> {
+    for _ in 0..EPOCHS_MAX {
+        let Some(commit) = epoch else { break };
+        let lines = epoch::lines_of(&site.repo.message_of(&commit)?.to_string());
+        if !lines.is_empty() {
+            let margin = kernel::Limits::default().floor_lift_max;
+            return Ok(lines.into_iter().map(|(line, value)| (line, value.saturating_add(margin))).collect());
+        }
+        epoch = site.repo.parents_of(&commit)?.into_iter().next();
+    }
+    Ok(Vec::new())
+}
+
+/// What is said of the lines that only the earlier state knew.
+fn go_on(lines: &[(String, i64)]) -> String {
+    let others = "number lines without files may begin again, since only the earlier state knew them; mint each once \
+                  with --floor N";
+    if lines.is_empty() {
+        return others.to_owned();
+    }
+    let lines: Vec<String> = lines.iter().map(|(line, value)| format!("{line} above {value}")).collect();
+    let lines = short(&lines.join(", "), 200);
+    format!("{lines}: a thousand above what the last landing recorded. Other {others}")
 }
 
 fn fence_off(site: &Site, seen: &Seen, stands: &Epoch) -> Result<(), End> {

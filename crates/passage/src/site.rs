@@ -286,7 +286,8 @@ impl Site {
             .more(
                 "If that state is lost: signalbox init --take-over. It starts above the trunk's highest turn \
                  and above the numbers of its files; the other clone is refused from then on. A line without \
-                 files begins again: mint it once with --floor N.",
+                 files goes on a thousand above what the last landing recorded, or begins again where none did: \
+                 then mint it once with --floor N.",
             )
     }
 

@@ -101,3 +101,33 @@ fn a_duplicate_number_is_mended_by_what_is_said() {
     let files = repo.git(&["ls-tree", "-r", "--name-only", "main", "docs/adr"]);
     assert_eq!(files, "docs/adr/0001-one.md\ndocs/adr/0002-two.md");
 }
+
+#[test]
+fn a_line_without_files_goes_on_above_what_the_last_landing_recorded_when_the_state_is_lost() {
+    for with_remote in [true, false] {
+        let world = World::new();
+        let repo = if with_remote {
+            let remote = world.bare("remote.git");
+            world.clone_of(&remote, "r")
+        } else {
+            world.repo("r")
+        };
+        let set_up = ["init", "--no-check", "--line", "bare", "--line", "adr=docs/adr/{number:04}-{slug}.md"];
+        repo.ok(&set_up);
+        repo.branch("first");
+        repo.branch("second");
+        repo.ok(&["mint", "bare", "--count", "40"]);
+        repo.ok(&["land", "first"]);
+        repo.ok(&["mint", "bare", "--count", "2"]);
+        repo.ok(&["mint", "adr"]);
+        std::fs::remove_dir_all(repo.state()).unwrap();
+        let done = repo.ok(&[&set_up[..], &["--take-over"]].concat());
+        let told = done.events.iter().any(|event| {
+            event["event"] == "warning" && event["text"].as_str().unwrap().starts_with("bare above 1040: ")
+        });
+        assert!(told, "{}", done.all());
+        assert_eq!(repo.ok(&["mint", "bare"]).end()["first"], 1_041);
+        assert_eq!(repo.ok(&["mint", "adr"]).end()["first"], 1, "its files show it");
+        assert_eq!(repo.ok(&["land", "second"]).code(), "landed");
+    }
+}

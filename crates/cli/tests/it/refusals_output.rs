@@ -367,7 +367,7 @@ fn a_second_clone_and_one_who_does_not_wait_read_so() {
     -- standard error
     signalbox: this trunk is kept by another clone or an earlier state; share its state, or take over
       Numbers and turns come from one state. To use the other clone's: --state DIR (or SIGNALBOX_STATE), where DIR is the folder `signalbox` in that clone's git directory.
-      If that state is lost: signalbox init --take-over. It starts above the trunk's highest turn and above the numbers of its files; the other clone is refused from then on. A line without files begins again: mint it once with --floor N.
+      If that state is lost: signalbox init --take-over. It starts above the trunk's highest turn and above the numbers of its files; the other clone is refused from then on. A line without files goes on a thousand above what the last landing recorded, or begins again where none did: then mint it once with --floor N.
     ");
     first.branch("one");
     first.branch("two");

@@ -2,12 +2,13 @@
 
 use super::Passage;
 use crate::end::{End, exit};
-use crate::epoch::{Epoch, State};
+use crate::epoch::{Epoch, State, with_lines};
 use crate::fault;
 use crate::journal::Intent;
 use crate::land::enter::in_the_way;
 use crate::machine::Saw;
 use crate::merging::Landing;
+use crate::numbers;
 use crate::settle::{self, Fate, Repaired};
 use git::{GitError, Oid, PushEnd, Remote, TrunkError};
 use kernel::Id;
@@ -86,7 +87,8 @@ impl Passage<'_> {
             state: State::Landed,
             trunk: landing.commit.as_str().to_owned(),
         };
-        let message = epoch.message(Id::random().as_str());
+        let lines = numbers::without_files(site, &landing.settings);
+        let message = with_lines(epoch.message(Id::random().as_str()), &lines);
         let landed = site.repo.note_commit(message.as_bytes(), Some(begun))?;
         site.repo.keep(self.ticket.as_str(), "landed", &landed)?;
         fault::point("push:kept");
