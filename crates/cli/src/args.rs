@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Freeze(Freeze),
     /// Stop pushes that go past the queue
     Hook(Hook),
+    /// Give the project a new id
+    Project(Project),
     /// Show what goes wrong with a lock file, and that it does not here
     Demo(Demo),
 }
@@ -316,6 +318,23 @@ pub(crate) enum HookCommand {
         server: bool,
         /// How far the transaction is
         phase: String,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Project {
+    #[command(subcommand)]
+    pub(crate) command: ProjectCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProjectCommand {
+    /// Give the project a new id: numbers, holds and the freeze come over, places in the queue end
+    #[command(after_help = "Example:\n  signalbox project replace")]
+    Replace {
+        /// The new id, a UUID that nobody uses (default: a random one)
+        #[arg(long, value_name = "ID")]
+        to: Option<String>,
     },
 }
 

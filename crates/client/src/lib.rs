@@ -11,5 +11,5 @@ pub use signals::{Signals, Unreached};
 pub use typed::{CallError, Enter, Mint, Stay, Typed};
 pub use views::{
     Ahead, Closed, EndedView, FreezeView, HoldView, HoldsView, Left, Lifted, Line, Minted, OpenedView,
-    QueueView, TicketView,
+    QueueView, Replaced, TicketView,
 };

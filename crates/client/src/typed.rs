@@ -1,7 +1,9 @@
 //! Typed calls over [`Signals`], which repeat what is safe to repeat.
 
 use crate::signals::{Signals, Unreached};
-use crate::views::{Closed, FreezeView, HoldsView, Left, Lifted, Minted, OpenedView, QueueView, TicketView};
+use crate::views::{
+    Closed, FreezeView, HoldsView, Left, Lifted, Minted, OpenedView, QueueView, Replaced, TicketView,
+};
 use kernel::{Code, Id, Millis, Retry};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -256,6 +258,16 @@ impl<'a> Typed<'a> {
         let mut body = self.body(Some(request));
         body.insert("issues".into(), issues.into());
         self.call("freeze/close", body)
+    }
+
+    /// Retires the project in favour of a fresh id, which gets its numbers, open holds and freeze.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn replace(&self, replacement: &Id, request: Option<&Id>) -> Result<Replaced, CallError> {
+        let mut body = self.body(Some(request));
+        body.insert("replacement".into(), replacement.as_str().into());
+        self.call("project/replace", body)
     }
 
     /// Raises the turn counter and number lines to at least these values.

@@ -195,6 +195,13 @@ pub struct Left {
     pub outcome: String,
 }
 
+/// The answer to a replacement.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Replaced {
+    /// Always true.
+    pub replaced: bool,
+}
+
 /// What stands after a lift.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -35,6 +35,7 @@ pub mod procs;
 pub mod project_time;
 pub mod refused;
 pub mod renew;
+pub mod replace;
 mod requests;
 pub mod results;
 pub mod settings;

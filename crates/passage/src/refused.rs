@@ -27,6 +27,7 @@ pub fn end(error: &CallError, request: Option<&Id>) -> End {
                 "freeze_full" => (exit::RULE, "freeze_full"),
                 "freeze_gone" => (exit::RULE, "freeze_gone"),
                 "freeze_serves_more" => (exit::RULE, "freeze_serves_more"),
+                "replacement_taken" => (exit::RULE, "replacement_taken"),
                 "request_reused" => (exit::RULE, "request_reused"),
                 "busy" => (exit::AGAIN, "busy"),
                 "outcome_unknown" => (exit::UNKNOWN, "outcome_unknown"),
@@ -63,6 +64,13 @@ fn told<'a>(code: &str, detail: &'a str) -> (&'a str, bool) {
         "freeze_gone" => ("no freeze stands; there is nothing to close", false),
         "freeze_serves_more" => {
             ("the freeze serves an issue that you do not name; name all: signalbox hold list", false)
+        }
+        // The box's own words are for a caller who was given the id.
+        "project_retired" => {
+            ("this project's id was replaced meanwhile; run the command again, it finds the id in use", true)
+        }
+        "replacement_taken" => {
+            ("this id is in use or was retired, or the project has another one; choose a fresh id", false)
         }
         "ticket_gone" => ("this place in the queue no longer stands; land again for a fresh one", false),
         _ => (detail, columns(detail) > COLUMNS),

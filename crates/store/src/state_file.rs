@@ -5,6 +5,7 @@
 //! the database's files with plain file calls: closing one would drop SQLite's locks.
 
 mod place;
+mod replaced;
 
 use crate::open_error::OpenError;
 use crate::sqlite::connect::{self, OPEN_WAIT};
@@ -114,7 +115,8 @@ impl StateFile {
         &self.facts.box_id
     }
 
-    /// The repository's project. A capability: it is shown only to whoever must act.
+    /// The repository's project, as it was when the file was opened. A capability: it is shown only to whoever
+    /// must act. After a `project/replace` in this file the next opening gives the replacement.
     #[must_use]
     pub fn project(&self) -> &Id {
         &self.facts.project
@@ -303,7 +305,7 @@ fn within<T>(
     done
 }
 
-/// Brings the tables forward, and makes the box where there is none.
+/// Brings the tables forward, makes the box where there is none, and finishes a replacement of its project.
 fn settle(conn: &Connection, options: &Options, place: &Place) -> rusqlite::Result<Result<Facts, OpenError>> {
     match schema::look_inside(conn)? {
         Found::Empty => schema::migrate(conn, 0)?,
@@ -325,6 +327,7 @@ fn settle(conn: &Connection, options: &Options, place: &Place) -> rusqlite::Resu
             options.turn_ms.unwrap_or(limits.turn_ms),
         ],
     )?;
+    replaced::follow(conn)?;
     facts(conn)
 }
 

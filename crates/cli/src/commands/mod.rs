@@ -7,6 +7,7 @@ mod init;
 mod land;
 mod log;
 mod mint;
+mod project;
 mod queue;
 mod run;
 mod why;
@@ -72,6 +73,7 @@ pub(crate) fn run(args: Args) -> End {
         Command::Hold(args) => hold::hold(&context, args.command),
         Command::Freeze(args) => hold::freeze(&context, args.command),
         Command::Hook(args) => hook::run(&context, args.command),
+        Command::Project(args) => project::run(&context, args),
         Command::Demo(args) => demo::run(&context, &args),
     };
     end.unwrap_or_else(|end| end)

@@ -41,6 +41,7 @@ mod mended_remotes;
 mod mended_settings;
 mod mended_signals;
 mod mended_time;
+mod project;
 mod promises;
 mod refusals;
 mod refusals_clones;

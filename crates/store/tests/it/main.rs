@@ -8,4 +8,5 @@ mod history;
 mod port;
 mod processes;
 mod property;
+mod replace;
 mod support;
