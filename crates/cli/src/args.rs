@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Freeze(Freeze),
     /// Stop pushes that go past the queue
     Hook(Hook),
+    /// Show every limit in force
+    Limits,
     /// Give the project a new id
     Project(Project),
     /// Show what goes wrong with a lock file, and that it does not here
@@ -85,6 +87,9 @@ pub(crate) struct Init {
     /// How long a turn may last in this box, in milliseconds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(100..=604_800_000))]
     pub(crate) turn_ms: Option<i64>,
+    /// Whether a freeze keeps turns from beginning; if not, a landing is only stopped before its push
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) freeze_holds_turns: Option<bool>,
     /// Keep this trunk from here on: its earlier state is lost, or was another clone's
     #[arg(long)]
     pub(crate) take_over: bool,

@@ -23,6 +23,7 @@ pub mod journal;
 mod kept;
 pub mod land;
 mod lfs;
+pub mod limits;
 pub mod live;
 pub mod locked;
 mod lookout;

@@ -36,6 +36,8 @@ pub struct Init {
     pub lease_ms: Option<Millis>,
     /// How long a turn lasts in this box.
     pub turn_ms: Option<Millis>,
+    /// Whether a freeze keeps turns from beginning.
+    pub freeze_holds_turns: Option<bool>,
     /// Take the trunk over from a state that is lost.
     pub take_over: bool,
     /// The folder was moved; it is no copy.
@@ -228,7 +230,7 @@ fn open_state(state: &Path, init: &Init, clock: &dyn Clock) -> Result<StateFile,
     };
     // A file that stands keeps its spans unless they are named.
     opened
-        .and_then(|file| file.set_policy(init.lease_ms, init.turn_ms, None).map(|()| file))
+        .and_then(|file| file.set_policy(init.lease_ms, init.turn_ms, init.freeze_holds_turns).map(|()| file))
         .map_err(|e| unusable_state(state, &e))
 }
 

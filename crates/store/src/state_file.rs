@@ -47,6 +47,7 @@ struct Facts {
     project: Id,
     lease_ms: Millis,
     turn_ms: Millis,
+    freeze_holds_turns: bool,
     place: Place,
 }
 
@@ -132,6 +133,12 @@ impl StateFile {
     #[must_use]
     pub fn turn_ms(&self) -> Millis {
         self.facts.turn_ms
+    }
+
+    /// Whether a freeze keeps turns from beginning; else it is only a record, which `land` obeys.
+    #[must_use]
+    pub fn freeze_holds_turns(&self) -> bool {
+        self.facts.freeze_holds_turns
     }
 
     /// The remote at which the box was claimed, as [`StateFile::set_claimed`] was told it.
@@ -332,7 +339,7 @@ fn settle(conn: &Connection, options: &Options, place: &Place) -> rusqlite::Resu
 }
 
 fn facts(conn: &Connection) -> rusqlite::Result<Result<Facts, OpenError>> {
-    let sql = "SELECT id, project, device, inode, machine, lease_ms, turn_ms FROM box";
+    let sql = "SELECT id, project, device, inode, machine, lease_ms, turn_ms, freeze_holds_turns FROM box";
     conn.query_row(sql, [], |row| {
         let id =
             |column| row.get::<_, String>(column).map(|id| id.parse::<Id>().map_err(|_| OpenError::Corrupt));
@@ -341,7 +348,8 @@ fn facts(conn: &Connection) -> rusqlite::Result<Result<Facts, OpenError>> {
             _ => return Ok(Err(OpenError::Corrupt)),
         };
         let place = Place { device: row.get(2)?, inode: row.get(3)?, machine: row.get(4)? };
-        Ok(Ok(Facts { box_id, project, lease_ms: row.get(5)?, turn_ms: row.get(6)?, place }))
+        let (lease_ms, turn_ms, freeze_holds_turns) = (row.get(5)?, row.get(6)?, row.get(7)?);
+        Ok(Ok(Facts { box_id, project, lease_ms, turn_ms, freeze_holds_turns, place }))
     })
 }
 

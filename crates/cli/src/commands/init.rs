@@ -22,6 +22,7 @@ pub(super) fn run(context: &Context, args: args::Init) -> Result<End, End> {
         lines: args.lines.iter().map(|line| named(line)).collect(),
         lease_ms: args.lease_ms,
         turn_ms: args.turn_ms,
+        freeze_holds_turns: args.freeze_holds_turns,
         take_over: args.take_over,
         moved: args.moved,
     };

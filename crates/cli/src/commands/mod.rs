@@ -5,6 +5,7 @@ mod hold;
 mod hook;
 mod init;
 mod land;
+mod limits;
 mod log;
 mod mint;
 mod project;
@@ -73,6 +74,7 @@ pub(crate) fn run(args: Args) -> End {
         Command::Hold(args) => hold::hold(&context, args.command),
         Command::Freeze(args) => hold::freeze(&context, args.command),
         Command::Hook(args) => hook::run(&context, args.command),
+        Command::Limits => limits::run(&context),
         Command::Project(args) => project::run(&context, args),
         Command::Demo(args) => demo::run(&context, &args),
     };

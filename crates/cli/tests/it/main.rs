@@ -32,6 +32,7 @@ mod hooks_forged;
 mod hooks_installed;
 mod house;
 mod landing;
+mod limits;
 mod mended;
 mod mended_checks;
 mod mended_lfs;
