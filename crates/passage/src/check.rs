@@ -176,7 +176,10 @@ pub fn of_trunk(
         return Ok(Checked::Green);
     };
     match site.results().get(&question.key) {
-        Some(Verdict::Green) => return Ok(Checked::Green),
+        Some(Verdict::Green) => {
+            show.show(&Event::AlreadyGreen);
+            return Ok(Checked::Green);
+        }
         Some(Verdict::Red) => return Ok(Checked::Red(None)),
         None => {}
     }

@@ -49,7 +49,7 @@ fn run_ends_with_the_commands_own_code_and_refuses_with_125() {
     refused(&repo.run(&["run", "--wait", "soon", "true"]), 125, "usage");
     let bare = world.repo("bare");
     let end = refused(&bare.run(&["run", "true"]), 125, "not_set_up").clone();
-    assert_eq!((&end["refusal"], &end["do"]), (&3.into(), &"signalbox init".into()));
+    assert_eq!((&end["refusal"], &end["do"]), (&3.into(), &"signalbox --json init --check 'make test'".into()));
     assert_eq!(bare.people(&["run", "true"]).0, 125);
     assert_eq!(queue(&repo).len(), 0);
     assert_eq!(repo.leftovers(), [""; 0]);
@@ -172,7 +172,7 @@ fn run_passes_signals_on_and_leaves_their_meaning_to_the_command() {
     waiting.event("waiting");
     waiting.signal(Signal::INT);
     let end = refused(&waiting.end(), 130, "interrupted").clone();
-    assert_eq!(end["do"], "signalbox run -- true");
+    assert_eq!(end["do"], "signalbox --json run -- true");
     assert_eq!(queue(&repo).len(), 1, "it left");
     run.signal(Signal::TERM);
     assert_eq!(run.end().exit, Some(143), "a command that does not mind is ended by it");
@@ -244,7 +244,7 @@ fn run_stops_the_command_before_the_turns_limit() {
     world.advance(70_000);
     let done = run.end();
     let end = refused(&done, 125, "turn_limit");
-    assert_eq!((&end["turnMs"], &end["do"]), (&400_000.into(), &"signalbox init --turn-ms 800000".into()));
+    assert_eq!((&end["turnMs"], &end["do"]), (&400_000.into(), &"signalbox --json init --turn-ms 800000".into()));
     assert!(!lives(pid_in(&pid)));
     assert_eq!(repo.ok(&["log"]).events[0]["outcome"], "limit");
     assert_eq!(repo.leftovers(), [""; 0]);

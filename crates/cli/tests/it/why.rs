@@ -117,7 +117,7 @@ fn why_is_about_the_branch_here_and_on_the_trunk_about_what_is_ones_own() {
     gate.open();
     assert_eq!(land.end().code(), "landed");
     let end = refuses(&repo, &["why", "abcd12"], 2, "no_ticket");
-    assert_eq!(end["do"], "signalbox log");
+    assert_eq!(end["do"], "signalbox --json log");
     assert_eq!(causes(&repo, &["no-such-branch"]), ["no_branch"]);
     assert_eq!(causes(&repo, &["main"]), ["trunk_itself"]);
     assert_eq!(repo.below("").run(&["why", "x", "y"]).exit, Some(2));
@@ -234,7 +234,7 @@ fn why_answers_where_nothing_can_land_at_all() {
     exit 0
     -- standard output
     this repository is not set up for signalbox; run `signalbox init --check COMMAND`
-      next: signalbox init
+      next: signalbox init --check 'make test'
     -- standard error
     ");
     let nowhere = world.tree(world.path("home"));
