@@ -78,6 +78,9 @@ pub(crate) struct Init {
     /// How a branch becomes commits of the trunk
     #[arg(long, value_enum)]
     pub(crate) strategy: Option<Strategy>,
+    /// How many checks may run at once on this machine (default: 2); 1: none ahead of its turn
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) parallel: Option<u32>,
     /// A number line: NAME, or NAME=TEMPLATE (may be repeated)
     #[arg(long = "line", value_name = "NAME[=TEMPLATE]")]
     pub(crate) lines: Vec<String>,

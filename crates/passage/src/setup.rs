@@ -30,6 +30,8 @@ pub struct Init {
     pub trunk: Option<String>,
     /// The strategy.
     pub strategy: Option<Strategy>,
+    /// How many checks may run at once on a machine.
+    pub parallel: Option<u32>,
     /// Number lines.
     pub lines: Vec<Line>,
     /// How long a lease lasts in this box.
@@ -118,7 +120,7 @@ fn wanted(repo: &Repo, state: &Path, init: &Init, ask: Ask<'_>) -> Result<(Setti
     }
     overlay(&mut settings, init);
     if settings.check.command.is_none() && !settings.check.none {
-        settings.check = ask_check(ask)?;
+        settings.check.command = Some(ask_check(ask)?);
     }
     if written.is_some() && standing.as_ref() != Some(&settings) {
         let line = format!("{} says otherwise already; change it there, then run init again", settings::FILE);
@@ -147,6 +149,9 @@ fn overlay(settings: &mut Settings, init: &Init) {
     if init.no_check {
         settings.check = Check { none: true, ..Check::default() };
     }
+    if let Some(parallel) = init.parallel {
+        settings.check.parallel = parallel;
+    }
     if let Some(strategy) = init.strategy {
         settings.land.strategy = strategy;
     }
@@ -156,7 +161,7 @@ fn overlay(settings: &mut Settings, init: &Init) {
     }
 }
 
-fn ask_check(ask: Ask<'_>) -> Result<Check, End> {
+fn ask_check(ask: Ask<'_>) -> Result<String, End> {
     let missing = || {
         End::new(
             exit::USAGE,
@@ -171,7 +176,7 @@ fn ask_check(ask: Ask<'_>) -> Result<Check, End> {
     if command.is_empty() {
         return Err(missing());
     }
-    Ok(Check { command: Some(command.to_owned()), ..Check::default() })
+    Ok(command.to_owned())
 }
 
 /// Which branch, where: the remote's own head where there is a remote, else the main worktree's branch.

@@ -19,6 +19,7 @@ pub(super) fn run(context: &Context, args: args::Init) -> Result<End, End> {
             args::Strategy::Merge => Strategy::Merge,
             args::Strategy::Squash => Strategy::Squash,
         }),
+        parallel: args.parallel,
         lines: args.lines.iter().map(|line| named(line)).collect(),
         lease_ms: args.lease_ms,
         turn_ms: args.turn_ms,

@@ -49,7 +49,10 @@ fn run_ends_with_the_commands_own_code_and_refuses_with_125() {
     refused(&repo.run(&["run", "--wait", "soon", "true"]), 125, "usage");
     let bare = world.repo("bare");
     let end = refused(&bare.run(&["run", "true"]), 125, "not_set_up").clone();
-    assert_eq!((&end["refusal"], &end["do"]), (&3.into(), &"signalbox --json init --check 'make test'".into()));
+    assert_eq!(
+        (&end["refusal"], &end["do"]),
+        (&3.into(), &"signalbox --json init --check 'make test'".into())
+    );
     assert_eq!(bare.people(&["run", "true"]).0, 125);
     assert_eq!(queue(&repo).len(), 0);
     assert_eq!(repo.leftovers(), [""; 0]);
@@ -94,7 +97,7 @@ fn run_keeps_landings_and_other_commands_out_and_is_seen_by_them() {
         let file = witness.display();
         format!("echo begin {what} >> '{file}'; sleep 0.1; echo end {what} >> '{file}'")
     };
-    let repo = ready(&world, &["--check", &note("check")]);
+    let repo = ready(&world, &["--parallel", "1", "--check", &note("check")]);
     let branches = ["one", "two", "three"];
     for branch in branches {
         repo.branch(branch);
@@ -244,7 +247,10 @@ fn run_stops_the_command_before_the_turns_limit() {
     world.advance(70_000);
     let done = run.end();
     let end = refused(&done, 125, "turn_limit");
-    assert_eq!((&end["turnMs"], &end["do"]), (&400_000.into(), &"signalbox --json init --turn-ms 800000".into()));
+    assert_eq!(
+        (&end["turnMs"], &end["do"]),
+        (&400_000.into(), &"signalbox --json init --turn-ms 800000".into())
+    );
     assert!(!lives(pid_in(&pid)));
     assert_eq!(repo.ok(&["log"]).events[0]["outcome"], "limit");
     assert_eq!(repo.leftovers(), [""; 0]);

@@ -161,7 +161,7 @@ fn four_worktrees(kept: Kept) {
         "echo begin $SIGNALBOX_TURN >> {0}; test -f README; echo end $SIGNALBOX_TURN >> {0}",
         witness.display()
     );
-    let place = Place::new(world, kept, &check);
+    let place = Place::with(world, kept, &["--parallel", "1", "--check", &check]);
     let of = |n: usize| -> Vec<String> { (0..10).map(|m| format!("w{n}-{m}")).collect() };
     let trees: Vec<Tree> = (0..4).map(|n| place.work.worktree(&format!("tree{n}"))).collect();
     let all: Vec<String> = (0..4).flat_map(of).collect();
