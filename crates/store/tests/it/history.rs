@@ -91,11 +91,11 @@ impl History {
             }
             "freeze/close" => project.thawed = true,
             "project/replace" => {
+                // Its time is its own: it begins at the clock.
                 let fresh = Project {
                     issued: project.issued.clone(),
                     reached: project.reached.clone(),
                     turn: (project.turn.0, None),
-                    time: project.time,
                     frozen: project.frozen,
                     thawed: project.thawed,
                     ..Project::default()
