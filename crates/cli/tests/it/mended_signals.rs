@@ -5,6 +5,10 @@ use crate::harness::{Tree, World, eventually, executable};
 use crate::words::refused;
 use rustix::process::Signal;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// Half of what a listing of a silent remote's refs may take, so that it is not its limit that ends the command.
+const AT_ONCE: Duration = Duration::from_secs(30);
 
 /// A remote over an ssh that the test can silence.
 struct Silent {
@@ -67,7 +71,7 @@ fn the_first_ctrl_c_ends_what_only_reads_from_a_silent_remote_at_once() {
         let land = silent.clone.start(&["land", "feature"]);
         let pid = pid_in(&pid);
         land.signal(signal);
-        let done = land.end();
+        let done = land.end_within(AT_ONCE);
         let end = refused(&done, exit, "interrupted");
         assert_eq!(end["do"], "signalbox --json land feature");
         eventually("the connection is gone", || !lives(pid));
@@ -86,7 +90,7 @@ fn the_first_ctrl_c_ends_a_fetch_from_a_silent_remote_at_once() {
     let land = silent.clone.start(&["land", "feature"]);
     pid_in(&pid);
     land.signal(Signal::INT);
-    refused(&land.end(), 130, "interrupted");
+    refused(&land.end_within(AT_ONCE), 130, "interrupted");
     silent.unchanged(&before);
 }
 
@@ -99,7 +103,7 @@ fn the_first_ctrl_c_in_the_turn_gives_it_back_though_the_remote_is_silent() {
     land.event("turn");
     pid_in(&pid);
     land.signal(Signal::INT);
-    refused(&land.end(), 130, "interrupted");
+    refused(&land.end_within(AT_ONCE), 130, "interrupted");
     assert_eq!(silent.clone.ok(&["log"]).events[0]["outcome"], "withdrawn");
     silent.unchanged(&before);
 }
