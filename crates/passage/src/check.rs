@@ -106,9 +106,7 @@ impl Ended {
         let Some(left) = &self.left else { return };
         let (n, named, dir) = (left.processes.len(), left.named(), left.dir.display());
         let some = if n == 1 { "a process".to_owned() } else { format!("{n} processes") };
-        let text = format!(
-            "the check left {some} running: {named}; the next check does not use {dir} until they end"
-        );
+        let text = format!("the check left {some} running: {named}; {dir} is not used again while that runs");
         show.show(&Event::Warning(&text));
     }
 }
