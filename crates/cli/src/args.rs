@@ -1,6 +1,6 @@
 //! What can be typed.
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use kernel::Id;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use std::time::Duration;
     version,
     propagate_version = false,
     disable_help_subcommand = true,
-    after_help = "Example:\n  signalbox init --check 'make test'     once; then, on a branch with commits: signalbox land"
+    after_help = "Example:\n  signalbox init --check 'make test'; then, on a branch: signalbox land"
 )]
 pub(crate) struct Args {
-    /// The state's folder (default: in the git directory)
-    #[arg(long, global = true, env = "SIGNALBOX_STATE", value_name = "DIR")]
+    /// The state's folder (or SIGNALBOX_STATE; default: in .git)
+    #[arg(long, global = true, env = "SIGNALBOX_STATE", hide_env = true, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Print one JSON object per line, the last one the outcome
     #[arg(long, global = true)]
@@ -26,36 +26,90 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// What the first screen only names.
+const MORE: &[&str] = &["new", "hook", "project", "limits", "completions", "man", "demo"];
+
+/// Every command with its help.
+pub(crate) fn command() -> clap::Command {
+    Args::command()
+}
+
+/// The arguments of this process.
+///
+/// # Errors
+/// They cannot be understood, or help or the version is asked for.
+pub(crate) fn parse() -> Result<Args, clap::Error> {
+    Args::from_arg_matches(&first_screen().try_get_matches()?)
+}
+
+/// The commands, with a help that fits a screen of 24 lines: those of every day have lines of their own.
+fn first_screen() -> clap::Command {
+    let more = MORE.join(", ");
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\nCommands:\n{{subcommands}}\n  more    {more}\n\n\
+         Options:\n{{options}}{{after-help}}"
+    );
+    let command = command().help_template(template);
+    MORE.iter().fold(command, |command, name| command.mut_subcommand(name, |more| more.hide(true)))
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Set this repository up
     Init(Init),
     /// Land a branch: wait for the turn, merge, check, push, leave
     Land(Land),
+    /// Tell what keeps a branch from landing, and the way out
+    Why(Why),
+    /// Show who has the turn and who waits
+    Queue(Queue),
+    /// Show what landed, what did not and why, and how long each part took
+    Log(Log),
+    /// Hold the turn while a command runs: a deploy, a migration
+    Run(Run),
     /// Print a fresh number, or a block of them
     Mint(Mint),
     /// Mint a number and create the line's file for it
     New(New),
-    /// Show who has the turn and who waits
-    Queue(Queue),
-    /// Tell what keeps a branch from landing, and the way out
-    Why(Why),
-    /// Hold the turn while a command runs: a deploy, a migration
-    Run(Run),
-    /// Show what landed, what did not and why, and how long each part took
-    Log(Log),
     /// Keep other landings off some files for a while
     Hold(Hold),
     /// Let only some branches land while a hotfix stands
     Freeze(Freeze),
     /// Stop pushes that go past the queue
     Hook(Hook),
-    /// Show every limit in force
-    Limits,
     /// Give the project a new id
     Project(Project),
+    /// Show every limit in force
+    #[command(after_help = "Example:\n  signalbox limits")]
+    Limits,
+    /// Print what makes a shell complete commands
+    Completions(Completions),
+    /// Print the manual, or write its pages
+    Man(Man),
     /// Show what goes wrong with a lock file, and that it does not here
     Demo(Demo),
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  signalbox completions bash > ~/.local/share/bash-completion/completions/signalbox"
+)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  signalbox man land | man -l -\n  signalbox man --out ~/.local/share/man/man1"
+)]
+pub(crate) struct Man {
+    /// The command that the page is of (default: signalbox itself)
+    #[arg(conflicts_with = "out")]
+    pub(crate) command: Vec<String>,
+    /// Write every page into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -283,6 +337,8 @@ pub(crate) enum FreezeCommand {
         #[arg(required = true)]
         issues: Vec<String>,
     },
+    /// Show the freeze that stands
+    List,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -367,11 +423,18 @@ fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_are_sound() {
-        Args::command().debug_assert();
+        first_screen().debug_assert();
+    }
+
+    #[test]
+    fn the_first_screen_names_every_command() {
+        let help = first_screen().render_help().to_string();
+        for command in command().get_subcommands() {
+            assert!(help.contains(command.get_name()), "{}: {help}", command.get_name());
+        }
     }
 
     #[test]

@@ -8,13 +8,12 @@ mod screen;
 mod signals;
 mod times;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use passage::end::{End, exit, naming};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let args = match args::parse() {
         Ok(args) => args,
         Err(error) => return mistyped(&error),
     };

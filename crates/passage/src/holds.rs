@@ -76,7 +76,7 @@ pub fn frozen_end(branch: &str, freeze: &FreezeView) -> End {
         ))
         .fact("issues", freeze.issues.clone())
         .fact("admissions", freeze.admissions.clone())
-        .next("signalbox hold list")
+        .next("signalbox freeze list")
 }
 
 #[cfg(test)]

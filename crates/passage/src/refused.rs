@@ -63,7 +63,7 @@ fn told<'a>(code: &str, detail: &'a str) -> (&'a str, bool) {
         "freeze_full" => ("the freeze would admit more than it may; close it first", false),
         "freeze_gone" => ("no freeze stands; there is nothing to close", false),
         "freeze_serves_more" => {
-            ("the freeze serves an issue that you do not name; name all: signalbox hold list", false)
+            ("the freeze serves an issue that you do not name; name all: signalbox freeze list", false)
         }
         // The box's own words are for a caller who was given the id.
         "project_retired" => {

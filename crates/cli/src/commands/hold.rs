@@ -68,15 +68,7 @@ fn list(context: &Context, site: &Site) -> Result<End, End> {
         return Ok(End::new(exit::DONE, "shown", ""));
     }
     if let Some(freeze) = &view.freeze {
-        let admits =
-            if freeze.admissions.is_empty() { "nothing".into() } else { freeze.admissions.join(", ") };
-        let text = format!(
-            "frozen by {} since {} ({}); admits {admits}",
-            freeze.issues.join(", "),
-            point(freeze.declared_at),
-            freeze.opener
-        );
-        line(out, &printable(&text));
+        line(out, &freeze_row(freeze));
     }
     for hold in &view.holds {
         let paths = short(&hold.paths.join(" "), 50);
@@ -89,6 +81,29 @@ fn list(context: &Context, site: &Site) -> Result<End, End> {
     if view.holds.is_empty() && view.freeze.is_none() {
         line(out, "no hold is open and no freeze stands");
     }
+    Ok(End::new(exit::DONE, "shown", ""))
+}
+
+fn freeze_row(freeze: &FreezeView) -> String {
+    let admits = if freeze.admissions.is_empty() { "nothing".into() } else { freeze.admissions.join(", ") };
+    let text = format!(
+        "frozen by {} since {} ({}); admits {admits}",
+        freeze.issues.join(", "),
+        point(freeze.declared_at),
+        freeze.opener
+    );
+    printable(&text)
+}
+
+fn list_freeze(context: &Context, site: &Site) -> Result<End, End> {
+    let view = site.calls().holds().map_err(|e| refused::end(&e, None))?;
+    let text = match &view.freeze {
+        Some(freeze) if context.json => freeze_object(freeze).to_string(),
+        Some(freeze) => freeze_row(freeze),
+        None if context.json => return Ok(End::new(exit::DONE, "shown", "")),
+        None => "no freeze stands".to_owned(),
+    };
+    line(&mut std::io::stdout(), &text);
     Ok(End::new(exit::DONE, "shown", ""))
 }
 
@@ -113,9 +128,10 @@ pub(super) fn freeze(context: &Context, command: FreezeCommand) -> Result<End, E
         FreezeCommand::Close { issues } => {
             site.calls()
                 .close_freeze(&issues, None)
-                .map_err(|e| refused::end(&e, None).next("signalbox hold list"))?;
+                .map_err(|e| refused::end(&e, None).next("signalbox freeze list"))?;
             Ok(End::new(exit::DONE, "closed", "the freeze is closed; turns go on in their order"))
         }
+        FreezeCommand::List => list_freeze(context, &site),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands.
 
 mod demo;
+mod generated;
 mod hold;
 mod hook;
 mod init;
@@ -75,6 +76,8 @@ pub(crate) fn run(args: Args) -> End {
         Command::Freeze(args) => hold::freeze(&context, args.command),
         Command::Hook(args) => hook::run(&context, args.command),
         Command::Limits => limits::run(&context),
+        Command::Completions(args) => Ok(generated::completions(&context, &args)),
+        Command::Man(args) => generated::man(&context, &args),
         Command::Project(args) => project::run(&context, args),
         Command::Demo(args) => demo::run(&context, &args),
     };

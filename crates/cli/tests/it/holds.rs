@@ -189,3 +189,23 @@ fn kept_places_are_gone_on_with_by_the_next_landing_of_the_same_commit() {
     let done = second.end();
     assert_eq!((done.exit, &done.end()["ticket"]), (Some(0), &kept.end()["ticket"]), "{}", done.all());
 }
+
+#[test]
+fn freezes_that_stand_are_listed_where_a_refusal_by_one_says() {
+    let world = World::with_clock();
+    let repo = ready(&world, "true");
+    assert_eq!(repo.people(&["freeze", "list"]).1, "no freeze stands\n");
+    branch_with(&repo, "change", "echo 2 > api/a");
+    repo.ok(&["init", "--freeze-holds-turns", "false"]);
+    hold(&repo, "one", "docs/");
+    repo.ok(&["freeze", "open", "BUG-1", "--admit", "hotfix", "--opener", "Ann\u{202e}"]);
+    let frozen = repo.run(&["land", "change"]);
+    assert_eq!((frozen.exit, &frozen.end()["do"]), (Some(14), &"signalbox freeze list".into()));
+    let listed = "frozen by BUG-1 since 2027-01-15 08:00:00 (Ann\u{fffd}); admits hotfix\n";
+    assert_eq!(repo.people(&["freeze", "list"]).1, listed);
+    assert!(repo.people(&["hold", "list"]).1.starts_with(listed), "and with the holds");
+    let done = repo.ok(&["freeze", "list"]);
+    assert_eq!((&done.events[0]["event"], &done.events[0]["issues"][0]), (&"freeze".into(), &"BUG-1".into()));
+    let closed = repo.run(&["freeze", "close", "BUG-2"]);
+    assert_eq!((closed.exit, &closed.end()["do"]), (Some(24), &"signalbox freeze list".into()));
+}

@@ -24,6 +24,7 @@ mod crash_fence;
 mod crash_here;
 mod crash_turn;
 mod demo;
+mod generated;
 mod harness;
 mod holds;
 mod hooks;

@@ -12,11 +12,19 @@ fn the_help_fits_a_screen_and_has_an_example() {
         &[],
         &["init"],
         &["land"],
+        &["why"],
+        &["run"],
         &["mint"],
         &["new"],
         &["queue"],
         &["log"],
         &["hook", "install"],
+        &["hold", "open"],
+        &["freeze", "open"],
+        &["project", "replace"],
+        &["limits"],
+        &["completions"],
+        &["man"],
         &["demo"],
     ];
     for command in commands {
@@ -25,8 +33,9 @@ fn the_help_fits_a_screen_and_has_an_example() {
         assert_eq!((exit, stderr.as_str()), (0, ""));
         assert!(stdout.contains("Example:\n  signalbox"), "{command:?} {stdout}");
         assert!(stdout.lines().all(|line| columns(line) <= 100), "{stdout}");
-        let most = if command.is_empty() { 24 } else { 40 };
+        let (most, width) = if command.is_empty() { (24, 80) } else { (40, 100) };
         assert!(stdout.lines().count() <= most, "{command:?} {stdout}");
+        assert!(stdout.lines().all(|line| columns(line) <= width), "{command:?} {stdout}");
         assert!(!stdout.contains('\x1b'), "no colours in a pipe");
         let (_, short, _) = nowhere.people(&command.iter().copied().chain(["-h"]).collect::<Vec<_>>());
         assert_eq!(short, stdout, "there is one help");
@@ -51,23 +60,23 @@ fn the_help_of_every_command_reads_so() {
     Commands:
       init    Set this repository up
       land    Land a branch: wait for the turn, merge, check, push, leave
-      mint    Print a fresh number, or a block of them
-      new     Mint a number and create the line's file for it
+      why     Tell what keeps a branch from landing, and the way out
       queue   Show who has the turn and who waits
       log     Show what landed, what did not and why, and how long each part took
+      run     Hold the turn while a command runs: a deploy, a migration
+      mint    Print a fresh number, or a block of them
       hold    Keep other landings off some files for a while
       freeze  Let only some branches land while a hotfix stands
-      hook    Stop pushes that go past the queue
-      demo    Show what goes wrong with a lock file, and that it does not here
+      more    new, hook, project, limits, completions, man, demo
 
     Options:
-          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
           --json         Print one JSON object per line, the last one the outcome
       -h, --help         Print help
       -V, --version      Print version
 
     Example:
-      signalbox init --check 'make test'     once; then, on a branch with commits: signalbox land
+      signalbox init --check 'make test'; then, on a branch: signalbox land
     ");
     assert_snapshot!(help("init"), @r#"
     Set this repository up
@@ -75,23 +84,24 @@ fn the_help_of_every_command_reads_so() {
     Usage: signalbox init [OPTIONS]
 
     Options:
-          --check <COMMAND>         The command that must pass before a branch lands
-          --state <DIR>             The state's folder (default: in the git directory) [env:
-                                    SIGNALBOX_STATE=]
-          --json                    Print one JSON object per line, the last one the outcome
-          --no-check                Check nothing, and say so
-          --trunk <BRANCH>          The trunk's branch (default: found out)
-          --remote <NAME>           The trunk's remote, or "." for this repository itself (default:
-                                    found out)
-          --strategy <STRATEGY>     How a branch becomes commits of the trunk [possible values: merge,
-                                    squash]
-          --line <NAME[=TEMPLATE]>  A number line: NAME, or NAME=TEMPLATE (may be repeated)
-          --lease-ms <N>            How long a silent ticket lives in this box, in milliseconds
-          --turn-ms <N>             How long a turn may last in this box, in milliseconds
-          --take-over               Keep this trunk from here on: its earlier state is lost, or was
-                                    another clone's
-          --moved                   The state's folder was moved here; it is no copy
-      -h, --help                    Print help
+          --check <COMMAND>            The command that must pass before a branch lands
+          --state <DIR>                The state's folder (or SIGNALBOX_STATE; default: in .git)
+          --json                       Print one JSON object per line, the last one the outcome
+          --no-check                   Check nothing, and say so
+          --trunk <BRANCH>             The trunk's branch (default: found out)
+          --remote <NAME>              The trunk's remote, or "." for this repository itself (default:
+                                       found out)
+          --strategy <STRATEGY>        How a branch becomes commits of the trunk [possible values:
+                                       merge, squash]
+          --line <NAME[=TEMPLATE]>     A number line: NAME, or NAME=TEMPLATE (may be repeated)
+          --lease-ms <N>               How long a silent ticket lives in this box, in milliseconds
+          --turn-ms <N>                How long a turn may last in this box, in milliseconds
+          --freeze-holds-turns <BOOL>  Whether a freeze keeps turns from beginning; if not, a landing is
+                                       only stopped before its push [possible values: true, false]
+          --take-over                  Keep this trunk from here on: its earlier state is lost, or was
+                                       another clone's
+          --moved                      The state's folder was moved here; it is no copy
+      -h, --help                       Print help
 
     Example:
       signalbox init --check 'cargo test' --line 'adr=docs/adr/{number:04}-{slug}.md'
@@ -106,7 +116,7 @@ fn the_help_of_every_command_reads_so() {
 
     Options:
           --dry-run          Merge and check, but push nothing
-          --state <DIR>      The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --state <DIR>      The state's folder (or SIGNALBOX_STATE; default: in .git)
           --json             Print one JSON object per line, the last one the outcome
           --wait <DURATION>  Wait at most this long for the turn (90s, 5m, 1h)
           --no-wait          Do not wait: take a place, print the ticket
@@ -133,8 +143,7 @@ fn the_help_of_every_command_reads_so() {
 
     Options:
           --count <N>          How many numbers, one after the other
-          --state <DIR>        The state's folder (default: in the git directory) [env:
-                               SIGNALBOX_STATE=]
+          --state <DIR>        The state's folder (or SIGNALBOX_STATE; default: in .git)
           --floor <N>          Start above this number
           --json               Print one JSON object per line, the last one the outcome
           --floor-from <GLOB>  Start above the highest number in the names of the trunk's files
@@ -155,7 +164,7 @@ fn the_help_of_every_command_reads_so() {
       <TITLE>  The title, from which the file's name is made
 
     Options:
-          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
           --json         Print one JSON object per line, the last one the outcome
       -h, --help         Print help
 
@@ -168,7 +177,7 @@ fn the_help_of_every_command_reads_so() {
     Usage: signalbox queue [OPTIONS]
 
     Options:
-          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
       -w, --watch        Go on showing it as it changes
           --json         Print one JSON object per line, the last one the outcome
       -h, --help         Print help
@@ -183,7 +192,7 @@ fn the_help_of_every_command_reads_so() {
 
     Options:
       -n, --count <N>    How many entries (at most 20 are kept at hand) [default: 20]
-          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
           --json         Print one JSON object per line, the last one the outcome
       -h, --help         Print help
 
@@ -197,12 +206,97 @@ fn the_help_of_every_command_reads_so() {
 
     Options:
           --keep         Leave the repositories there to look at
-          --state <DIR>  The state's folder (default: in the git directory) [env: SIGNALBOX_STATE=]
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
           --json         Print one JSON object per line, the last one the outcome
       -h, --help         Print help
 
     Example:
       signalbox demo
+    ");
+    assert_snapshot!(help("why"), @r"
+    Tell what keeps a branch from landing, and the way out
+
+    Usage: signalbox why [OPTIONS] [NAME]
+
+    Arguments:
+      [NAME]  A branch, a ticket, or the first characters of one (default: the branch that is checked
+              out here)
+
+    Options:
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox why feature/login
+    ");
+    assert_snapshot!(help("run"), @r"
+    Hold the turn while a command runs: a deploy, a migration
+
+    Usage: signalbox run [OPTIONS] [--] <COMMAND>...
+
+    Arguments:
+      <COMMAND>...  The command and its arguments; others see them
+
+    Options:
+          --state <DIR>      The state's folder (or SIGNALBOX_STATE; default: in .git)
+          --wait <DURATION>  Wait at most this long for the turn (90s, 5m, 1h); 0s: not at all
+          --json             Print one JSON object per line, the last one the outcome
+          --label <TEXT>     Who runs it, as others see it (default: you and this folder) [env:
+                             SIGNALBOX_LABEL=]
+      -h, --help             Print help
+
+    It ends with the command's own exit code (128+N for a signal); 125 is a refusal of `run` itself.
+
+    Example:
+      signalbox run --wait 10m -- make deploy
+    ");
+    assert_snapshot!(help("limits"), @r"
+    Show every limit in force
+
+    Usage: signalbox limits [OPTIONS]
+
+    Options:
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox limits
+    ");
+    assert_snapshot!(help("completions"), @r"
+    Print what makes a shell complete commands
+
+    Usage: signalbox completions [OPTIONS] <SHELL>
+
+    Arguments:
+      <SHELL>  The shell [possible values: bash, elvish, fish, powershell, zsh]
+
+    Options:
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox completions bash > ~/.local/share/bash-completion/completions/signalbox
+    ");
+    assert_snapshot!(help("man"), @r"
+    Print the manual, or write its pages
+
+    Usage: signalbox man [OPTIONS] [COMMAND]...
+
+    Arguments:
+      [COMMAND]...  The command that the page is of (default: signalbox itself)
+
+    Options:
+          --out <DIR>    Write every page into this folder
+          --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
+          --json         Print one JSON object per line, the last one the outcome
+      -h, --help         Print help
+
+    Example:
+      signalbox man land | man -l -
+      signalbox man --out ~/.local/share/man/man1
     ");
 }
 
