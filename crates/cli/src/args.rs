@@ -203,10 +203,10 @@ pub(crate) struct Mint {
     /// The number line
     pub(crate) line: String,
     /// How many numbers, one after the other
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) count: Option<i64>,
     /// Start above this number
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) floor: Option<i64>,
     /// Start above the highest number in the names of the trunk's files
     #[arg(long, value_name = "GLOB")]

@@ -2,7 +2,7 @@
 
 use crate::end::{COLUMNS, End, columns, exit};
 use client::{CallError, Unreached};
-use kernel::Id;
+use kernel::{Id, Limits, Millis};
 
 /// The end of a command whose call was refused or not answered. `request` is the id with which it can be
 /// repeated.
@@ -33,6 +33,9 @@ pub fn end(error: &CallError, request: Option<&Id>) -> End {
                 "outcome_unknown" => (exit::UNKNOWN, "outcome_unknown"),
                 _ => (exit::INTERNAL, "internal"),
             };
+            if let Some(line) = broken(code, detail) {
+                return again(End::new(exit, code, line));
+            }
             let (line, more) = told(code, detail);
             again(if more {
                 End::new(exit, code, line).more(detail.clone())
@@ -77,8 +80,98 @@ fn told<'a>(code: &str, detail: &'a str) -> (&'a str, bool) {
     }
 }
 
+/// The line for a value that breaks its rule, which the box names as its call does, and a person otherwise.
+fn broken(code: &str, detail: &str) -> Option<String> {
+    if code != "invalid_request" {
+        return None;
+    }
+    let limits = Limits::default();
+    let (member, _) = detail.split_once(' ')?;
+    let text = |what: &str, by: &str| {
+        format!("give {what} of 1 to 200 characters without control characters ({by})")
+    };
+    Some(match member {
+        "scope" => {
+            "this is no line's name; give 1 to 64 of a-z 0-9 . _ / -, first a letter or digit".to_owned()
+        }
+        "count" => format!("--count cannot be used; give a whole number from 1 to {}", limits.mint_count_max),
+        "floor" => format!("the floor cannot be used; give a whole number from 0 to {}", limits.floor_max),
+        "request" => "--request is no id; copy it as it was printed".to_owned(),
+        "name" => {
+            "the hold's name cannot be used; give 1 to 100 characters without control characters".to_owned()
+        }
+        "paths" => format!(
+            "these paths cannot be held; give 1 to {} from the repository's top, without .. or a first /",
+            limits.hold_paths_max
+        ),
+        "until" => {
+            format!(
+                "--for cannot be used; a hold ends after now and at most {}h later",
+                limits.hold_span_max_ms / HOUR
+            )
+        }
+        "label" => text("a label", "--label, SIGNALBOX_LABEL"),
+        "owner" => text("an owner", "--owner, SIGNALBOX_LABEL"),
+        "opener" => text("an opener", "--opener, SIGNALBOX_LABEL"),
+        "issue" | "issues" => {
+            "an issue has 1 to 100 characters, without comma and white space; name 1 to 100 issues".to_owned()
+        }
+        "admissions" => format!(
+            "--admit cannot be used; give at most {} branches, or BRANCH@COMMIT for one commit alone",
+            limits.freeze_branches_max
+        ),
+        _ => return None,
+    })
+}
+
+/// An hour, in milliseconds.
+const HOUR: Millis = 3_600_000;
+
 /// An end whose text is told in full, however long it is.
 fn whole(exit: u8, code: &'static str, text: &str) -> End {
     let end = End::new(exit, code, text);
     if columns(text) > COLUMNS { end.more(text) } else { end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Retry;
+    use landing::members::CALLS;
+
+    /// Members that no argument of the command line fills: what `land` fills them with obeys their rules.
+    const OURS: &[&str] = &[
+        "ticket",
+        "branch",
+        "head",
+        "step",
+        "entry",
+        "timeoutMs",
+        "outcome",
+        "report",
+        "after",
+        "declaredAt",
+        "replacement",
+        "turnNo",
+        "lines",
+    ];
+
+    #[test]
+    fn no_member_of_a_call_is_named_to_a_person_who_typed_its_value() {
+        let named = CALLS.iter().flat_map(|call| call.members).map(|member| member.name).chain(["request"]);
+        for name in named.filter(|name| !OURS.contains(name)) {
+            let detail = format!("{name} breaks its rule; send something else");
+            let refused = CallError::Refused {
+                status: 400,
+                code: "invalid_request".to_owned(),
+                detail,
+                retry: Retry::AfterFix,
+            };
+            let end = end(&refused, None);
+            assert!(!end.line.contains("breaks its rule") && end.more.is_empty(), "{name}: {end:?}");
+            assert!(columns(&end.line) <= COLUMNS && !end.line.ends_with('…'), "{name}: {end:?}");
+            let words = ["scope", "until", "paths breaks", "admissions", "opener breaks"];
+            assert!(words.iter().all(|word| !end.line.contains(word)), "{name}: {end:?}");
+        }
+    }
 }

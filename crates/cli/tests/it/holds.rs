@@ -1,6 +1,7 @@
 //! Holds and freezes, as `land` obeys them; and places that were kept.
 
 use crate::harness::{Tree, World, eventually};
+use crate::words::refuses;
 
 fn ready(world: &World, check: &str) -> Tree {
     let repo = world.repo("r");
@@ -208,4 +209,28 @@ fn freezes_that_stand_are_listed_where_a_refusal_by_one_says() {
     assert_eq!((&done.events[0]["event"], &done.events[0]["issues"][0]), (&"freeze".into(), &"BUG-1".into()));
     let closed = repo.run(&["freeze", "close", "BUG-2"]);
     assert_eq!((closed.exit, &closed.end()["do"]), (Some(24), &"signalbox freeze list".into()));
+}
+
+#[test]
+fn holds_and_freezes_are_refused_in_the_words_of_the_command_line() {
+    let world = World::new();
+    let repo = ready(&world, "true");
+    let long = "x".repeat(201);
+    for (args, word) in [
+        (&["mint", "BAD"][..], "line's name"),
+        (&["mint", "adr", "--count", "0"], "--count"),
+        (&["mint", "adr", "--floor", "-1"], "floor"),
+        (&["hold", "open", "x", "../a"], "paths"),
+        (&["hold", "open", "x", "a", "--for", "48h"], "--for"),
+        (&["hold", "open", "x", "a", "--owner", &long], "--owner"),
+        (&["hold", "open", &long, "a"], "hold's name"),
+        (&["freeze", "open", "a,b"], "issue"),
+        (&["freeze", "open", "B", "--admit", "a..b"], "--admit"),
+        (&["freeze", "open", "B", "--opener", &long], "--opener"),
+        (&["freeze", "close", "a,b"], "issue"),
+    ] {
+        let end = refuses(&repo, args, 2, "invalid_request");
+        let line = end["detail"].as_str().unwrap();
+        assert!(line.contains(word) && !line.contains("breaks its rule"), "{args:?}: {line}");
+    }
 }
