@@ -1,8 +1,9 @@
 //! `run`: the turn is held while a command runs.
 
 use crate::behaviour::{lives, pid_in};
+use crate::crash::points;
 use crate::harness::{Running, Tree, World, eventually};
-use crate::promises::kill_machine;
+use crate::promises::{Kept, Place, assert_killed, kill_machine};
 use crate::words::{refused, told, well_formed};
 use rustix::process::Signal;
 use std::io::{Read, Write};
@@ -309,4 +310,26 @@ fn run_and_land_inside_a_run_are_refused_instead_of_waiting_for_themselves() {
     }
     repo.ok(&["run", "--", signalbox, "queue"]);
     repo.ok(&["run", "--", signalbox, "mint", "adr"]);
+}
+
+#[test]
+fn run_that_is_killed_at_any_point_keeps_nobody_waiting_and_leaves_nothing() {
+    for kept in [Kept::Here, Kept::Remote] {
+        let place = || {
+            let place = Place::with(World::with_clock(), kept, &["--no-check"]);
+            place.branches(&["work".to_owned()]);
+            place
+        };
+        let points = points(&place(), &["run", "--", "true"]);
+        assert!(points.iter().any(|point| point == "run:started"), "{points:?}");
+        for point in points {
+            let place = place();
+            let faulty = place.work.env("SIGNALBOX_FAULT", format!("{point}:kill"));
+            assert_killed(&faulty.run(&["run", "--", "true"]));
+            // The clock stands still: a lease that had to be waited for would never end.
+            assert_eq!(place.work.ok(&["land", "work"]).code(), "landed", "{point}");
+            place.assert_exactly_once(&["work".to_owned()]);
+            place.assert_nothing_left();
+        }
+    }
 }
