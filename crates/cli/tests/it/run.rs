@@ -28,6 +28,9 @@ fn at_the_gate(world: &World, repo: &Tree, name: &str) -> (Running, std::path::P
         format!("echo $$ > '{0}.new'; mv '{0}.new' '{0}'; {1}", pid.display(), world.gate("gate").command());
     let running = repo.start(&["run", "--label", "Ann", "--", "sh", "-c", &script]);
     eventually("the command runs", || pid.exists());
+    // What it does is told by the thread that renews, a moment later.
+    let known = |t: &serde_json::Value| t["step"].as_str().is_some_and(|step| step.starts_with("running: "));
+    eventually("others know it", || queue(repo).iter().any(known));
     (running, pid)
 }
 
