@@ -144,6 +144,7 @@ struct Plain {
 
 struct PlainState {
     last: String,
+    standing: String,
     said: Instant,
     since: Instant,
     doing: String,
@@ -158,7 +159,7 @@ impl Plain {
     fn new() -> Self {
         let now = Instant::now();
         let (last, doing) = (String::new(), "waiting".to_owned());
-        let state = PlainState { last, said: now, since: now, doing, hushed: false };
+        let state = PlainState { last, standing: String::new(), said: now, since: now, doing, hushed: false };
         let state = Arc::new(Mutex::new(state));
         let ticking = Arc::downgrade(&state);
         std::thread::spawn(move || {
@@ -199,9 +200,12 @@ impl Show for Plain {
             _ => {
                 let Some((word, text)) = told(event) else { return };
                 let text = format!("{}{}", heading(word, false), printable(&text));
-                if text != state.last {
+                // How it stands is told again only where that has changed, whatever was said in between.
+                let waits = matches!(event, Event::Waiting { .. });
+                let last = if waits { &mut state.standing } else { &mut state.last };
+                if *last != text {
+                    last.clone_from(&text);
                     state.say(&text);
-                    state.last = text;
                 }
                 state.hushed |= matches!(event, Event::Runs { .. });
             }

@@ -40,7 +40,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const AGAIN: Duration = Duration::from_millis(250);
 
 /// The least time between two looks at the queue: for who is near its turn, and for who is not.
-const PAUSE: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+const PAUSE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(2)];
 
 /// How long one look at the queue waits for a change, in milliseconds.
 const FOLLOW_MS: Millis = 20_000;
@@ -145,7 +145,9 @@ fn follow(site: &Site, far: Arc<AtomicBool>) -> Receiver<QueueView> {
         let calls = Typed::new(signals.as_ref(), &project);
         let mut mark: Option<String> = None;
         loop {
-            match calls.list(mark.as_deref().map(|mark| (mark, FOLLOW_MS))) {
+            let after = mark.as_deref().map(|mark| (mark, FOLLOW_MS));
+            // Who is far behind does not wait for each change: it would have the box awake for all of them.
+            match calls.list(after.filter(|_| !far.load(Ordering::Relaxed))) {
                 Ok(view) => {
                     mark = Some(view.mark.clone());
                     // Nobody listens any more.
@@ -183,7 +185,7 @@ impl<'a> Watch<'a> {
         let ticket = waiter.stay.ticket.clone();
         let (world, trunk) = (None, None);
         let (read_for, told, step) = (vec![-1], HashSet::new(), String::new());
-        let (began, far) = (Instant::now(), Arc::new(AtomicBool::new(false)));
+        let (began, far) = (Instant::now(), Arc::new(AtomicBool::new(true)));
         Self {
             site,
             waiter,
@@ -242,7 +244,7 @@ impl<'a> Watch<'a> {
     fn look(&mut self, view: &QueueView) {
         let Some(before) = self.before(view).filter(|_| self.waiter.lands) else { return };
         self.worth_it = worth_it(&view.ended);
-        if !self.far(before.len()) && self.foresee(&before).is_none() {
+        if self.worth_it && !self.far(before.len()) && self.foresee(&before).is_none() {
             // What cannot be read or merged now is left to the turn.
             if let Some(world) = &mut self.world {
                 world.forget();
@@ -340,9 +342,7 @@ impl<'a> Watch<'a> {
         let (settings, _) = self.site.trunk_settings(Some(base)).ok()?;
         let tree = self.world.as_mut()?.tree(commit).ok()?;
         let Some(question) = Question::of(self.site, &settings, &tree) else { return Some(()) };
-        let room = self.worth_it
-            && settings.check.ahead
-            && before < usize::try_from(settings.check.parallel).unwrap_or(0);
+        let room = settings.check.ahead && before < usize::try_from(settings.check.parallel).unwrap_or(0);
         if lock(&self.shared).before.as_ref().is_some_and(|known| known.key() == question.key) {
             // Where it failed, one ahead may be to blame, and be found out.
             if self.failed() {
@@ -449,10 +449,11 @@ fn runs(step: &str) -> bool {
     step.starts_with(RUNNING) || step.starts_with(TO_RUN)
 }
 
-/// How short a check is not worth running ahead, in milliseconds.
+/// How short a check is not worth foreseeing anything, in milliseconds: neither a check ahead nor a warning would come
+/// much before the turn.
 const SHORT: Millis = 500;
 
-/// Whether any of the last checks took long enough for one ahead to save time. One that was not needed in its turn took
+/// Whether any of the last checks took long enough for foresight to be of use. One that was not needed in its turn took
 /// no time there, so the longest counts.
 fn worth_it(ended: &[EndedView]) -> bool {
     let check = |stay: &EndedView| stay.report.as_ref()?.get("phases")?.get("check")?.as_i64();

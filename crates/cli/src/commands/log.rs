@@ -52,7 +52,8 @@ fn row(stay: &EndedView, fate: Option<&Settled>) -> String {
     let mut parts = vec![format!("waited {}", span(waited))];
     let ahead = stay.report.as_ref().and_then(|report| report.get("ahead")).is_some();
     match phase(stay, "check") {
-        Some(check) if ahead => parts.push(format!("check {} after it began ahead", span(check))),
+        Some(check) if ahead && check < 1_000 => parts.push("checked ahead".to_owned()),
+        Some(check) if ahead => parts.push(format!("check {} more after it began ahead", span(check))),
         Some(check) => parts.push(format!("check {}", span(check))),
         None => {}
     }
