@@ -1,14 +1,15 @@
 //! Whether a person asked to stop.
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Set once by a signal handler, read by whoever waits.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     signal: Arc<AtomicI32>,
-    group: Arc<AtomicI32>,
+    groups: Arc<Mutex<BTreeSet<i32>>>,
     relays: Arc<AtomicBool>,
 }
 
@@ -31,14 +32,18 @@ impl Interrupt {
         u8::try_from(128 + self.signal().unwrap_or(2)).unwrap_or(130)
     }
 
-    /// Names the process group that must not outlive this process.
-    pub(crate) fn guard(&self, group: i32) {
-        self.group.store(group, Ordering::Relaxed);
+    fn groups(&self) -> MutexGuard<'_, BTreeSet<i32>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// That group has ended. One that was named since stays named.
+    /// Names a process group that must not outlive this process.
+    pub(crate) fn guard(&self, group: i32) {
+        self.groups().insert(group);
+    }
+
+    /// That group has ended.
     pub(crate) fn unguard(&self, group: i32) {
-        let _ = self.group.compare_exchange(group, 0, Ordering::Relaxed, Ordering::Relaxed);
+        self.groups().remove(&group);
     }
 
     /// Whether signals are for a command that runs here: each is passed on to it, and none ends this process.
@@ -57,11 +62,42 @@ impl Interrupt {
         Some(self.signal.swap(0, Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// Kills the group that was named: for a process that is about to end at once.
+    /// Kills the groups that were named: for a process that is about to end at once.
     pub fn kill_guarded(&self) {
-        if let Some(group) = Pid::from_raw(self.group.load(Ordering::Relaxed)) {
+        for group in self.groups().iter().filter_map(|group| Pid::from_raw(*group)) {
             // It may have ended in this moment.
             let _ = kill_process_group(group, Signal::KILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Child, Command};
+
+    #[expect(clippy::disallowed_methods, reason = "tests start programs")]
+    fn group() -> (Child, i32) {
+        let child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+        let group = i32::try_from(child.id()).unwrap();
+        (child, group)
+    }
+
+    #[test]
+    fn every_group_that_still_runs_is_killed_also_where_one_that_began_later_has_ended() {
+        let interrupt = Interrupt::default();
+        let [(mut first, one), (mut second, two), (mut third, three)] = [group(), group(), group()];
+        for group in [one, two, three] {
+            interrupt.guard(group);
+        }
+        interrupt.unguard(three);
+        interrupt.kill_guarded();
+        for child in [&mut first, &mut second] {
+            assert_eq!(child.wait().unwrap().signal(), Some(9));
+        }
+        assert!(third.try_wait().unwrap().is_none(), "it is guarded no longer");
+        third.kill().unwrap();
+        third.wait().unwrap();
     }
 }
