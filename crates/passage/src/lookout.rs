@@ -22,7 +22,7 @@ use client::{EndedView, QueueView, Stay, TicketView, Typed};
 use git::Oid;
 use kernel::{Id, Millis};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,12 +60,15 @@ pub(crate) struct Waiter {
 /// A lookout at work. Dropped, it stops, and its check with it.
 pub(crate) struct Lookout {
     shared: Arc<Mutex<Shared>>,
+    /// Ends what it reads from the remote.
+    halt: Arc<AtomicI32>,
 }
 
 #[derive(Default)]
 struct Shared {
     stop: bool,
-    /// A check is being started or stopped: the process must not end meanwhile, else it would be left alone.
+    /// A check is being started or stopped, or the remote is read: the process must not end meanwhile, else what it
+    /// has started would be left alone.
     busy: bool,
     before: Option<Before>,
     estimate: Option<Range>,
@@ -91,6 +94,9 @@ impl Found {
     }
 }
 
+/// What stops a read from the remote: any number but 0.
+const HALTED: i32 = 1;
+
 /// How long a check may take to be started or stopped until it is left to itself.
 const QUIET: Duration = Duration::from_secs(15);
 
@@ -105,17 +111,19 @@ impl Lookout {
     /// Starts looking out. Without a thread to do it nothing is foretold, and nothing is lost.
     pub(crate) fn start(site: &Site, waiter: Waiter) -> Self {
         let shared = Arc::new(Mutex::new(Shared::default()));
-        let (site, of_thread) = (site.clone(), Arc::clone(&shared));
+        let halt = Interrupt::default();
+        let (site, of_thread) = (site.clone().heeding(&halt), Arc::clone(&shared));
         let _ = std::thread::Builder::new()
             .name("lookout".into())
             .spawn(move || Watch::new(&site, waiter, of_thread).run());
-        Self { shared }
+        Self { shared, halt: halt.cell() }
     }
 
     /// Ends it at once, and gives what it found.
     pub(crate) fn end(self) -> Found {
         let mut shared = lock(&self.shared);
         shared.stop = true;
+        self.halt.store(HALTED, Ordering::Relaxed);
         Found { before: shared.before.take(), estimate: shared.estimate, of: Some(Arc::clone(&self.shared)) }
     }
 }
@@ -126,6 +134,7 @@ impl Drop for Lookout {
         if std::mem::replace(&mut shared.stop, true) {
             return;
         }
+        self.halt.store(HALTED, Ordering::Relaxed);
         let before = shared.before.take();
         drop(shared);
         drop(before);
@@ -172,6 +181,8 @@ struct Watch<'a> {
     /// Of whom the trunk was read last: their stays.
     read_for: Vec<i64>,
     trunk: Option<Oid>,
+    /// Of the commit that was expected to be landed on last.
+    settings: Option<(Oid, Settings)>,
     told: HashSet<String>,
     step: String,
     began: Instant,
@@ -183,7 +194,7 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn new(site: &'a Site, waiter: Waiter, shared: Arc<Mutex<Shared>>) -> Self {
         let ticket = waiter.stay.ticket.clone();
-        let (world, trunk) = (None, None);
+        let (world, trunk, settings) = (None, None, None);
         let (read_for, told, step) = (vec![-1], HashSet::new(), String::new());
         let (began, far) = (Instant::now(), Arc::new(AtomicBool::new(true)));
         Self {
@@ -194,6 +205,7 @@ impl<'a> Watch<'a> {
             world,
             read_for,
             trunk,
+            settings,
             told,
             step,
             began,
@@ -241,6 +253,14 @@ impl<'a> Watch<'a> {
         before > FORESIGHT.max(usize::try_from(parallel).unwrap_or(FORESIGHT))
     }
 
+    /// Shows what it saw, unless its time is over: the turn, and what came of it, have the last word.
+    fn show(&self, event: &Event<'_>) {
+        let shared = lock(&self.shared);
+        if !shared.stop {
+            self.waiter.show.show(event);
+        }
+    }
+
     fn look(&mut self, view: &QueueView) {
         let Some(before) = self.before(view).filter(|_| self.waiter.lands) else { return };
         self.worth_it = worth_it(&view.ended);
@@ -259,7 +279,7 @@ impl<'a> Watch<'a> {
         {
             let text = holds::waiting_for(freeze);
             if self.told.insert(text.clone()) {
-                self.waiter.show.show(&Event::Note(&text));
+                self.show(&Event::Note(&text));
             }
         }
         let Some(before) = self.before(view) else { return };
@@ -309,8 +329,8 @@ impl<'a> Watch<'a> {
     fn trunk(&mut self, before: &[&TicketView]) -> Option<Oid> {
         let stays: Vec<i64> = before.iter().map(|t| t.entry).collect();
         if self.read_for != stays {
-            let seen = self.site.read_trunk().ok()?;
-            let (settings, _) = self.site.trunk_settings(seen.trunk.as_ref()).ok()?;
+            let seen = self.reading(Site::read_trunk)?;
+            let (settings, _) = self.reading(|site| site.trunk_settings(seen.trunk.as_ref()))?;
             match &mut self.world {
                 Some(world) => world.settings(settings),
                 None => self.world = Some(Foresight::new(self.site, settings)),
@@ -324,6 +344,30 @@ impl<'a> Watch<'a> {
         self.trunk.clone()
     }
 
+    /// Reads something that may be at the remote. None where it cannot be read, or its time is over.
+    fn reading<T, E>(&self, read: impl FnOnce(&Site) -> Result<T, E>) -> Option<T> {
+        let mut shared = lock(&self.shared);
+        if shared.stop {
+            return None;
+        }
+        shared.busy = true;
+        drop(shared);
+        let seen = read(self.site);
+        self.at_rest();
+        seen.ok()
+    }
+
+    /// The settings that count on that commit.
+    fn settings_on(&mut self, commit: &Oid) -> Option<Settings> {
+        if let Some((_, settings)) = self.settings.as_ref().filter(|(of, _)| of == commit) {
+            return Some(settings.clone());
+        }
+        let (settings, its_own) = self.reading(|site| site.trunk_settings(Some(commit)))?;
+        // What does not stand in the commit may change.
+        self.settings = its_own.then(|| (commit.clone(), settings.clone()));
+        Some(settings)
+    }
+
     fn warn(&mut self, other: Option<&TicketView>, files: &[String]) {
         let with = other.map_or_else(|| "the trunk".to_owned(), |t| format!("{} of {}", t.branch, t.label));
         let text = match files {
@@ -332,14 +376,14 @@ impl<'a> Watch<'a> {
             [file, more @ ..] => format!("{WILL_CONFLICT} with {with} in {file} and {} more", more.len()),
         };
         if self.told.insert(text.clone()) {
-            self.waiter.show.show(&Event::WillConflict { with: &with, files });
+            self.show(&Event::WillConflict { with: &with, files });
         }
         self.say_step(WILL_CONFLICT);
     }
 
     /// That commit is expected to land, on `base`, with so many `landed` of those `before`: its check, if it may run.
     fn expect(&mut self, commit: &Oid, base: &Oid, before: usize, landed: usize) -> Option<()> {
-        let (settings, _) = self.site.trunk_settings(Some(base)).ok()?;
+        let settings = self.settings_on(base)?;
         let tree = self.world.as_mut()?.tree(commit).ok()?;
         let Some(question) = Question::of(self.site, &settings, &tree) else { return Some(()) };
         let room = settings.check.ahead && before < usize::try_from(settings.check.parallel).unwrap_or(0);
@@ -412,9 +456,9 @@ impl<'a> Watch<'a> {
         let Some(ended) = running.over(self.site, checked) else { return };
         let (code, took, log) = (ended.code, ended.took, ended.log.display().to_string());
         ended.show_left(self.waiter.show.as_ref());
+        self.waiter.show.show(&Event::AheadChecked { code, took, log: &log });
         shared.before = Some(Before::Ended(ended));
         drop(shared);
-        self.waiter.show.show(&Event::AheadChecked { code, took, log: &log });
         self.say_step(if checked == Checked::Green { "passed ahead" } else { "failed ahead" });
         self.again = Some(Instant::now());
     }

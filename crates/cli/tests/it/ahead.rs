@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A check that appends its begin, waits until the test's clock has moved since, and fails where the tree has a file
 /// `red`. It notes which files it saw.
-fn ticking(world: &World) -> String {
+pub fn ticking(world: &World) -> String {
     let (clock, seen) = (world.path("clock"), world.path("seen"));
     format!(
         "at=$(cat '{clock}'); echo begin $SIGNALBOX_BRANCH >> '{seen}'; \
@@ -18,25 +18,25 @@ fn ticking(world: &World) -> String {
     )
 }
 
-fn settings(check: &str, parallel: u32) -> String {
+pub fn settings(check: &str, parallel: u32) -> String {
     let check = check.replace('\\', "\\\\").replace('"', "\\\"");
     format!(
         "[trunk]\nremote = \".\"\nbranch = \"main\"\n[check]\ncommand = \"{check}\"\nparallel = {parallel}\n"
     )
 }
 
-struct Line {
-    world: World,
-    repo: Tree,
+pub struct Line {
+    pub world: World,
+    pub repo: Tree,
     seen: PathBuf,
 }
 
 impl Line {
-    fn new(parallel: u32) -> Self {
+    pub fn new(parallel: u32) -> Self {
         Self::with(parallel, "")
     }
 
-    fn with(parallel: u32, more: &str) -> Self {
+    pub fn with(parallel: u32, more: &str) -> Self {
         let world = World::with_clock();
         let repo = world.repo("r");
         let text = settings(&ticking(&world), parallel) + more;
@@ -46,20 +46,20 @@ impl Line {
         Self { world, repo, seen }
     }
 
-    fn seen(&self, word: &str) -> Vec<String> {
+    pub fn seen(&self, word: &str) -> Vec<String> {
         let text = std::fs::read_to_string(&self.seen).unwrap();
         let lines = text.lines().filter_map(|line| line.strip_prefix(word));
         lines.map(|rest| rest.trim().to_owned()).collect()
     }
 
     /// Waits until so many checks have begun in all.
-    fn begun(&self, n: usize) {
+    pub fn begun(&self, n: usize) {
         eventually(&format!("{n} checks"), || self.seen("begin").len() >= n);
         assert_eq!(self.seen("begin").len(), n);
     }
 
     /// Starts landing branches one after the other: each is in the queue before the next.
-    fn land(&self, branches: &[String]) -> Vec<Running> {
+    pub fn land(&self, branches: &[String]) -> Vec<Running> {
         let start = |branch: &String| {
             let mut running = self.repo.start(&["land", branch]);
             running.event("entered");

@@ -35,6 +35,7 @@ mod house;
 mod landing;
 mod limits;
 mod mended;
+mod mended_ahead;
 mod mended_checks;
 mod mended_lfs;
 mod mended_numbers;
