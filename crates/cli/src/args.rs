@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Land(Land),
     /// Tell what keeps a branch from landing, and the way out
     Why(Why),
+    /// Find what is wrong here, or may be soon, each with its remedy
+    Doctor(Doctor),
     /// Show who has the turn and who waits
     Queue(Queue),
     /// Show what landed, what did not and why, and how long each part took
@@ -238,6 +240,16 @@ pub(crate) struct Queue {
 pub(crate) struct Why {
     /// A branch, a ticket, or the first characters of one (default: the branch that is checked out here)
     pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "It mends nothing. Where the trunk is kept it sets two refs below refs/signalbox/doctor/, reads them back\nand deletes them, and says so.\n\nExample:\n  signalbox doctor"
+)]
+pub(crate) struct Doctor {
+    /// Set no refs where the trunk is kept: only look
+    #[arg(long)]
+    pub(crate) no_trial: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -44,17 +44,21 @@ impl Same {
         // Where all went well the next step is another one: what was only tried is done.
         let dry_run = self.dry_run && end.exit != 0;
         end.next = end.next.map(|next| self.command(&next, self.json, dry_run));
-        let state = format!("$(signalbox {}", self.state);
         for line in &mut end.more {
             if let Some(command) = line.strip_prefix("  ") {
-                *line =
-                    format!("  {}", self.command(command, false, dry_run)).replace("$(signalbox ", &state);
+                *line = format!("  {}", self.command(command, false, dry_run));
             }
         }
         end
     }
 
+    /// Several commands, one after the other, each as it is typed.
     fn command(&self, command: &str, json: bool, dry_run: bool) -> String {
+        let steps: Vec<String> = command.split(" && ").map(|step| self.step(step, json, dry_run)).collect();
+        steps.join(" && ").replace("$(signalbox ", &format!("$(signalbox {}", self.state))
+    }
+
+    fn step(&self, command: &str, json: bool, dry_run: bool) -> String {
         let Some(rest) = command.strip_prefix("signalbox ") else { return command.to_owned() };
         let json = if json { "--json " } else { "" };
         let begin = format!("signalbox {}{json}", self.state);
@@ -97,6 +101,10 @@ mod tests {
         assert_eq!(
             said("signalbox land x --owner o", 21, "signalbox land --settle"),
             "signalbox land --settle"
+        );
+        assert_eq!(
+            said("signalbox --state /s doctor", 3, "mkdir a && signalbox init && n=$(signalbox mint x)"),
+            "mkdir a && signalbox --state /s init && n=$(signalbox --state /s mint x)"
         );
         assert_eq!(said("signalbox --json mint adr", 3, "signalbox init"), "signalbox --json init");
     }

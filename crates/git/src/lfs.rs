@@ -59,7 +59,11 @@ impl Repo {
         Ok(false)
     }
 
-    fn names_lfs(&self, head: &Oid) -> Result<bool, GitError> {
+    /// Whether the attributes in the tree of a commit name the filter of git-lfs.
+    ///
+    /// # Errors
+    /// If git fails, or the commit is not here.
+    pub fn names_lfs(&self, head: &Oid) -> Result<bool, GitError> {
         for path in self.tree_paths(head)? {
             let of_attributes = path == ".gitattributes" || path.ends_with(b"/.gitattributes");
             if of_attributes
@@ -71,12 +75,20 @@ impl Repo {
         Ok(false)
     }
 
+    /// Whether git finds git-lfs.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub fn has_lfs(&self) -> Result<bool, GitError> {
+        Ok(self.remote().args(["lfs", "version"]).run()?.success())
+    }
+
     /// Sends the LFS objects of a commit and of all that it builds on, as far as the remote has them not.
     ///
     /// # Errors
     /// [`GitError::Interrupted`]; or if git cannot be run.
     pub fn send_lfs_objects(&self, remote: &str, commit: &Oid) -> Result<LfsEnd, GitError> {
-        if !self.remote().args(["lfs", "version"]).run()?.success() {
+        if !self.has_lfs()? {
             return Ok(LfsEnd::Missing);
         }
         let call = self.reading().limit(SEND_LIMIT).args(["lfs", "push", remote, commit.as_str()]);

@@ -30,6 +30,7 @@ mod repo;
 mod run;
 mod settle;
 mod trees;
+mod trial;
 mod trunk;
 mod worktrees;
 
@@ -47,5 +48,6 @@ pub use refs::Kept;
 pub use repair::Repair;
 pub use repo::{Head, Repo, Urls};
 pub use trees::Change;
+pub use trial::{TRIALS, Trial, Try};
 pub use trunk::{BOX_REF, Remote, Seen, Trunk, epoch_ref, trunk_ref};
 pub use worktrees::Worktree;

@@ -71,7 +71,10 @@ impl Repo {
     }
 
     /// The remote that promised what this partial clone left out; none where all is here.
-    fn promisor(&self) -> Result<Option<String>, GitError> {
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub fn promisor(&self) -> Result<Option<String>, GitError> {
         // One look at the file spares every other repository a call of git.
         let config = std::fs::read(self.common_dir().join("config")).unwrap_or_default();
         let config = config.to_ascii_lowercase();

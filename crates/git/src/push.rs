@@ -42,21 +42,51 @@ pub(crate) fn push(
     guard: Option<File>,
     limit: Duration,
 ) -> Result<PushEnd, GitError> {
-    let mut call: Call = repo.remote().config("push.useForceIfIncludes=false").args([
-        "push",
-        "--porcelain",
-        "--no-verify",
-        "--atomic",
-        "--no-follow-tags",
-        "--recurse-submodules=no",
-    ]);
+    let call = start(repo).arg("--atomic");
+    sent(repo, remote, with_moves(call, remote, moves)?.inherit(guard).limit(limit))
+}
+
+/// Pushes refs that need not move together.
+pub(crate) fn push_apart(
+    repo: &Repo,
+    remote: &str,
+    moves: &[Move<'_>],
+    limit: Duration,
+) -> Result<PushEnd, GitError> {
+    sent(repo, remote, with_moves(start(repo), remote, moves)?.limit(limit))
+}
+
+/// Deletes refs, each of which must have this value.
+pub(crate) fn delete(
+    repo: &Repo,
+    remote: &str,
+    gone: &[(&str, &Oid)],
+    limit: Duration,
+) -> Result<PushEnd, GitError> {
+    let mut call = start(repo);
+    for (name, old) in gone {
+        call = call.arg(format!("--force-with-lease={}:{old}", checked(name)?));
+    }
+    call = call.args(["--end-of-options", remote]).args(gone.iter().map(|(name, _)| format!(":{name}")));
+    sent(repo, remote, call.limit(limit))
+}
+
+fn start(repo: &Repo) -> Call {
+    let call = repo.remote().config("push.useForceIfIncludes=false");
+    call.args(["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"])
+}
+
+fn with_moves(mut call: Call, remote: &str, moves: &[Move<'_>]) -> Result<Call, GitError> {
     for Move { refname, old, .. } in moves {
         let old = old.map_or("", Oid::as_str);
         call = call.arg(format!("--force-with-lease={}:{old}", checked(refname)?));
     }
     call = call.args(["--end-of-options", remote]);
-    call = call.args(moves.iter().map(|Move { refname, new, .. }| format!("{new}:{refname}")));
-    match call.inherit(guard).limit(limit).run() {
+    Ok(call.args(moves.iter().map(|Move { refname, new, .. }| format!("{new}:{refname}"))))
+}
+
+fn sent(repo: &Repo, remote: &str, call: Call) -> Result<PushEnd, GitError> {
+    match call.run() {
         Ok(out) if out.success() => Ok(PushEnd::Accepted),
         Ok(out) if is_mirror(repo, remote)? && report(&out).is_empty() => {
             drop(out);

@@ -44,7 +44,7 @@ pub struct Trunk {
     pub fetch_limit: Duration,
 }
 
-const LIST_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// Looks at a remote that keeps moving, before what was listed last is taken.
 const LOOKS: u32 = 8;
 const SEEN: &str = "refs/signalbox/seen/";

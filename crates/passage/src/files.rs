@@ -67,16 +67,29 @@ pub(crate) fn drop(path: &Path) -> io::Result<()> {
 
 /// Removes the temporary files in `dir` that processes left which died while they wrote, and nothing else.
 pub(crate) fn sweep(dir: &Path, of: Temporaries) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    for entry in entries.flatten() {
+    for path in left(dir, of) {
+        let _ = drop(&path);
+    }
+}
+
+/// The temporary files in `dir` that processes left which died while they wrote.
+pub(crate) fn left(dir: &Path, of: Temporaries) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let left = entries.filter(|entry| {
         let writer = entry.file_name().to_str().and_then(|name| of.writer(name));
         let gone = writer.is_some_and(|pid| rustix::process::test_kill_process(pid).is_err());
         // Its writer may be a process that cannot be seen from here (another container's), and holds its lock then.
         let free = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if gone && free() {
-            let _ = drop(&entry.path());
-        }
-    }
+        gone && free()
+    });
+    left.map(|entry| entry.path()).collect()
+}
+
+/// Whether a folder is there and can be written, or could be made: looks, and makes nothing.
+pub(crate) fn could_be(dir: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    let there = dir.ancestors().find(|above| above.symlink_metadata().is_ok());
+    there.is_some_and(|there| there.is_dir() && access(there, Access::WRITE_OK | Access::EXEC_OK).is_ok())
 }
 
 /// What temporary files a folder has of us.

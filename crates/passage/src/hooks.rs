@@ -2,6 +2,7 @@
 //! [`gate`] judge.
 
 pub mod install;
+pub(crate) mod survey;
 
 use crate::end::{End, exit, naming};
 use crate::epoch::Epoch;
@@ -241,6 +242,15 @@ fn no_settings() -> End {
     End::new(exit::SETUP, "hook_not_set_up", line)
         .more("They are signalbox.trunk and, at a server, signalbox.state in its git configuration.")
         .more("There: `signalbox hook install` (at a server with --server), or `signalbox hook remove`.")
+}
+
+/// The state that a server's hooks ask: none where this is no server.
+///
+/// # Errors
+/// Git failed.
+pub(crate) fn state_of_server(repo: &Repo) -> Result<Option<PathBuf>, GitError> {
+    let state = if repo.is_bare()? { repo.own_config(STATE_KEY)?.pop() } else { None };
+    Ok(state.and_then(|state| state.to_path().map(Path::to_path_buf).ok()))
 }
 
 /// The state that a person's own hooks ask: what is named, else what the hooks' settings say, else the

@@ -70,6 +70,17 @@ pub(crate) fn take(site: &Site, branch: &str, head: &str) -> Option<(Id, Live)> 
     found
 }
 
+/// The tickets under which places were kept, each with its branch and the file that says so.
+pub(crate) fn all(state: &Path) -> Vec<(Id, String, PathBuf)> {
+    let entries = std::fs::read_dir(dir(state)).into_iter().flatten().flatten();
+    let read = |path: PathBuf| {
+        let ticket = path.file_name()?.to_str()?.strip_suffix(".json")?.parse().ok()?;
+        let kept: Kept = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+        Some((ticket, kept.branch, path))
+    };
+    entries.filter_map(|entry| read(entry.path())).collect()
+}
+
 /// Whether a place was kept under that ticket, and nobody has gone on with it.
 pub(crate) fn is(state: &Path, ticket: &Id) -> bool {
     dir(state).join(format!("{}.json", ticket.as_str())).exists()

@@ -7,6 +7,7 @@
 pub mod check;
 #[cfg(feature = "testing")]
 pub mod clock_file;
+pub mod doctor;
 pub mod end;
 pub mod epoch;
 pub mod estimate;

@@ -3,16 +3,22 @@
 
 use crate::end::{End, exit, quoted, short};
 use git::Trunk;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The leftover locks on the trunk's own refs, and on the head of its worktree, which moves with it: with one
 /// of them nothing can land. Only in place.
 #[must_use]
 pub fn refs(trunk: &Trunk) -> Vec<PathBuf> {
     let mut locks = all(trunk);
-    // These may be an editor that is open, or a long collection: they are met where they are in the way.
-    locks.retain(|lock| !lock.ends_with("index.lock") && !lock.ends_with("packed-refs.lock"));
+    locks.retain(|lock| in_every_way(lock));
     locks
+}
+
+/// Whether nothing can land while that lock stands.
+#[must_use]
+pub fn in_every_way(lock: &Path) -> bool {
+    // These may be an editor that is open, or a long collection: they are met where they are in the way.
+    !lock.ends_with("index.lock") && !lock.ends_with("packed-refs.lock")
 }
 
 /// The leftover locks on the trunk's refs, and in the worktree that has the trunk. Only in place.

@@ -100,15 +100,46 @@ const DYING: Duration = Duration::from_millis(300);
 /// without a usable cache folder in the state of the repository itself.
 pub(crate) fn folder(repo: &Repo) -> PathBuf {
     let own = repo.common_dir().join("signalbox").join("checks");
-    let Some(cache) = files::cache_dir() else { return own };
-    let mut hash = Sha256::new();
-    hash.update(repo.common_dir().as_os_str().as_encoded_bytes());
-    let name: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
-    let dir = cache.join("checks").join(name);
+    let Some(dir) = cache_folder(repo) else { return own };
     match files::private_dir(&dir).and_then(|()| dir.canonicalize()) {
         Ok(dir) => dir,
         Err(_) => own,
     }
+}
+
+/// Where they stand if the user's cache folder can be used.
+fn cache_folder(repo: &Repo) -> Option<PathBuf> {
+    let mut hash = Sha256::new();
+    hash.update(repo.common_dir().as_os_str().as_encoded_bytes());
+    let name: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
+    Some(files::cache_dir()?.join("checks").join(name))
+}
+
+/// Where they would stand; nothing is made.
+fn would_be(repo: &Repo) -> PathBuf {
+    let own = || repo.common_dir().join("signalbox").join("checks");
+    let dir = cache_folder(repo).filter(|dir| files::could_be(dir));
+    dir.map_or_else(own, |dir| dir.canonicalize().unwrap_or(dir))
+}
+
+/// What earlier checks have left running. Only looks.
+pub(crate) fn left(repo: &Repo, live_dir: &Path) -> Vec<Left> {
+    let dir = would_be(repo);
+    let mut found = Vec::new();
+    for n in 0..BAYS_MAX {
+        let Ok(lock) = File::open(dir.join(format!("{n}.lock"))) else { continue };
+        if lock.try_lock().is_err() {
+            continue;
+        }
+        let bay = Bay { dir: dir.join(n.to_string()), note: dir.join(format!("{n}.last")), _lock: lock };
+        found.extend(bay.in_use(live_dir).flatten());
+    }
+    found
+}
+
+/// The temporary files that checks have left beside their worktrees. Only looks.
+pub(crate) fn temporaries(repo: &Repo) -> Vec<PathBuf> {
+    files::left(&would_be(repo), files::Temporaries::ByNumber)
 }
 
 /// Takes a worktree with `commit` checked out: tracked files as committed, untracked ones removed,

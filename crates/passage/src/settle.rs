@@ -6,7 +6,7 @@
 use crate::epoch::{Epoch, State};
 use crate::event::{Event, Show};
 use crate::files::Temporaries;
-use crate::journal::Intent;
+use crate::journal::{Intent, Journal};
 use crate::live::{self, Owner};
 use crate::site::{Site, remote};
 use crate::{fault, files, locked, pool};
@@ -305,14 +305,20 @@ pub fn tidy(site: &Site) {
         files::sweep(&site.state.join(dir), temporaries);
     }
     files::sweep(&pool::folder(&site.repo), Temporaries::ByNumber);
-    // The refs are listed first: a passage has its lock before it keeps anything.
-    let kept = site.repo.kept().unwrap_or_default();
-    let tickets: BTreeSet<String> = kept.into_iter().map(|kept| kept.ticket).collect();
-    for name in tickets {
-        let Ok(ticket) = name.parse::<Id>() else { continue };
-        let nobodys = live::owner(&site.live_dir(), &ticket) == Owner::Unknown;
-        if nobodys && site.journal().of_ticket(&ticket).is_none() {
-            let _ = site.repo.drop_keep(&name);
-        }
+    for name in nobodys(&site.repo, &site.state) {
+        let _ = site.repo.drop_keep(&name);
     }
+}
+
+/// The tickets for which objects are kept though nobody will come back for them.
+pub(crate) fn nobodys(repo: &Repo, state: &Path) -> BTreeSet<String> {
+    // The refs are listed first: a passage has its lock before it keeps anything.
+    let kept = repo.kept().unwrap_or_default();
+    let mut tickets: BTreeSet<String> = kept.into_iter().map(|kept| kept.ticket).collect();
+    tickets.retain(|name| {
+        let Ok(ticket) = name.parse::<Id>() else { return false };
+        let nobodys = live::owner(&state.join("live"), &ticket) == Owner::Unknown;
+        nobodys && Journal::of(state).of_ticket(&ticket).is_none()
+    });
+    tickets
 }

@@ -67,6 +67,12 @@ fn folder_in_use(dir: &Path) -> End {
         .more(format!("Nothing was written. For example: --state {}", quoted(&own)))
 }
 
+/// The command by which git says that a repository of another user is allowed.
+fn allow(text: &str) -> String {
+    let said = text.lines().map(str::trim).find(|line| line.starts_with("git config --global --add safe."));
+    said.unwrap_or("git config --global --add safe.directory \"$PWD\"").to_owned()
+}
+
 /// The repository around `cwd`.
 ///
 /// # Errors
@@ -78,7 +84,8 @@ pub fn repository(cwd: &Path) -> Result<Repo, End> {
             "repository_not_yours",
             "git refuses this repository: it belongs to another user; the next lines say how to allow it",
         )
-        .more(text),
+        .more(text.clone())
+        .next(allow(&text)),
         GitError::NotARepository { .. } => End::new(
             exit::USAGE,
             "no_repository",
@@ -219,7 +226,7 @@ impl Site {
     /// Git cannot read the note of the box.
     pub(crate) fn kept_elsewhere(&self, seen: &Seen) -> Result<Option<End>, End> {
         let Some(stands) = &seen.box_id else { return Ok(None) };
-        Ok((self.box_of(stands)? != self.box_id).then(|| self.other_box()))
+        Ok((self.box_of(stands)? != self.box_id).then(other_box))
     }
 
     /// Whether the fence remembers a trunk: then one that is missing was deleted or renamed, and the next
@@ -274,23 +281,6 @@ impl Site {
         Ok(box_in(message.as_bstr()))
     }
 
-    /// Which way out is right a person must know: a program that took over would shut the other clone out, so
-    /// there is no command to type.
-    fn other_box(&self) -> End {
-        let line = "this trunk is kept by another clone or an earlier state; share its state, or take over";
-        End::new(exit::SETUP, "other_box", line)
-            .more(
-                "Numbers and turns come from one state. To use the other clone's: --state DIR (or \
-                   SIGNALBOX_STATE), where DIR is the folder `signalbox` in that clone's git directory.",
-            )
-            .more(
-                "If that state is lost: signalbox init --take-over. It starts above the trunk's highest turn \
-                 and above the numbers of its files; the other clone is refused from then on. A line without \
-                 files goes on a thousand above what the last landing recorded, or begins again where none did: \
-                 then mint it once with --floor N.",
-            )
-    }
-
     /// The trunk could not be read.
     #[must_use]
     pub fn unreadable(&self, error: TrunkError) -> End {
@@ -307,11 +297,7 @@ impl Site {
     }
 
     fn unreachable(&self, text: &str) -> End {
-        let remote = &self.settings.trunk.remote;
-        let line = "the remote {} cannot be reached; nothing was sent. Try again when it is back";
-        End::new(exit::AGAIN, "unreachable", naming(line, [remote]))
-            .more(text.to_owned())
-            .next(format!("git ls-remote {}", quoted(remote)))
+        unreachable(&self.settings.trunk.remote, text)
     }
 
     /// What counts for check, strategy and lines: the trunk's own file; while it has none, what `init`
@@ -349,6 +335,31 @@ impl Site {
         }
         Ok((settings, its_own))
     }
+}
+
+/// Which way out is right a person must know: a program that took over would shut the other clone out, so
+/// there is no command to type.
+pub(crate) fn other_box() -> End {
+    let line = "this trunk is kept by another clone or an earlier state; share its state, or take over";
+    End::new(exit::SETUP, "other_box", line)
+        .more(
+            "Numbers and turns come from one state. To use the other clone's: --state DIR (or \
+               SIGNALBOX_STATE), where DIR is the folder `signalbox` in that clone's git directory.",
+        )
+        .more(
+            "If that state is lost: signalbox init --take-over. It starts above the trunk's highest turn \
+             and above the numbers of its files; the other clone is refused from then on. A line without \
+             files goes on a thousand above what the last landing recorded, or begins again where none did: \
+             then mint it once with --floor N.",
+        )
+}
+
+/// A remote that does not answer, as it says.
+pub(crate) fn unreachable(remote: &str, text: &str) -> End {
+    let line = "the remote {} cannot be reached; nothing was sent. Try again when it is back";
+    End::new(exit::AGAIN, "unreachable", naming(line, [remote]))
+        .more(text.to_owned())
+        .next(format!("git ls-remote {}", quoted(remote)))
 }
 
 /// The id of the box that a commit's message names; empty if it names none.
@@ -432,7 +443,7 @@ pub fn unusable_state(state: &Path, error: &OpenError) -> End {
 }
 
 /// Whether next to nothing can be written any more where that folder is.
-fn full(dir: &Path) -> bool {
+pub(crate) fn full(dir: &Path) -> bool {
     const NEXT_TO_NOTHING: u64 = 64 << 10;
     rustix::fs::statvfs(dir).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < NEXT_TO_NOTHING)
 }

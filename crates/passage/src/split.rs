@@ -3,7 +3,7 @@
 
 use crate::end::{End, exit, naming, quoted, short};
 use crate::site::Site;
-use git::{GitError, Oid, Remote, Seen};
+use git::{GitError, Oid, Remote, Seen, Trunk};
 use std::time::Duration;
 
 /// How often a remote is read that does not show what it took: one whose servers follow each other gets a moment.
@@ -22,8 +22,16 @@ pub(crate) fn look_again(look: u32) -> bool {
 /// # Errors
 /// There are several; or git failed.
 pub fn one_push_url(site: &Site) -> Result<(), End> {
-    let Remote::Named(remote) = &site.trunk.remote else { return Ok(()) };
-    let urls = site.repo.urls(remote).map_err(End::internal)?;
+    one_push_url_of(&site.trunk)
+}
+
+/// The same of a trunk.
+///
+/// # Errors
+/// As [`one_push_url`].
+pub(crate) fn one_push_url_of(trunk: &Trunk) -> Result<(), End> {
+    let Remote::Named(remote) = &trunk.remote else { return Ok(()) };
+    let urls = trunk.repo.urls(remote).map_err(End::internal)?;
     let push = urls.push();
     if push.len() < 2 {
         return Ok(());
@@ -58,11 +66,18 @@ pub(crate) fn is_split(site: &Site) -> bool {
 
 /// What was pushed is not seen.
 pub(crate) fn end(site: &Site) -> End {
-    let remote = &site.settings.trunk.remote;
+    end_of(&site.trunk)
+}
+
+/// The same of a trunk.
+pub(crate) fn end_of(trunk: &Trunk) -> End {
+    let name = match &trunk.remote {
+        Remote::Here => ".",
+        Remote::Named(name) => name,
+    };
     let line = "the remote {} took a push and does not show it: it is read elsewhere; make its URLs agree";
-    let mut end = End::new(exit::SETUP, "remote_split", naming(line, [remote]));
-    if let Remote::Named(name) = &site.trunk.remote
-        && let Ok(urls) = site.repo.urls(name)
+    let mut end = End::new(exit::SETUP, "remote_split", naming(line, [name]));
+    if let Ok(urls) = trunk.repo.urls(name)
         && let (Some(read), [push]) = (urls.read(), &urls.push()[..])
     {
         end = end.more(format!("It is read from {}", short(&read, 120)));

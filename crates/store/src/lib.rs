@@ -20,4 +20,4 @@ pub use fault::Fault;
 pub use model::Model;
 pub use open_error::OpenError;
 pub use sqlite::Sqlite;
-pub use state_file::{FileSystem, Options, StateFile};
+pub use state_file::{FileSystem, Options, Standing, StateFile};

@@ -6,6 +6,7 @@
 
 mod place;
 mod replaced;
+mod standing;
 
 use crate::open_error::OpenError;
 use crate::sqlite::connect::{self, OPEN_WAIT};
@@ -14,6 +15,7 @@ use kernel::{Clock, Id, Limits, Millis};
 pub use place::FileSystem;
 use place::Place;
 use rusqlite::{Connection, params};
+pub use standing::Standing;
 use std::fs::{DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! The commands.
 
 mod demo;
+mod doctor;
 mod generated;
 mod hold;
 mod hook;
@@ -15,6 +16,7 @@ mod run;
 mod why;
 
 use crate::args::{Args, Command};
+use crate::same::Same;
 use kernel::{Clock, Id};
 use passage::end::short;
 use passage::{End, Site};
@@ -27,6 +29,8 @@ pub(crate) struct Context {
     state: Option<PathBuf>,
     json: bool,
     clock: Arc<dyn Clock>,
+    /// Commands to type mean the same as the one that was typed.
+    same: Same,
 }
 
 impl Context {
@@ -60,9 +64,10 @@ pub(crate) fn run(args: Args) -> End {
             return End::new(2, "no_folder", "the folder where this runs is gone; go into another one");
         }
     };
+    let same = Same::of(&args);
     // A relative folder means: from where the command stands.
     let state = args.state.map(|state| cwd.join(state));
-    let context = Context { cwd, state, json: args.json, clock: passage::clock() };
+    let context = Context { cwd, state, json: args.json, clock: passage::clock(), same };
     let end = match args.command {
         Command::Init(args) => init::run(&context, args),
         Command::Land(args) => land::run(&context, args),
@@ -70,6 +75,7 @@ pub(crate) fn run(args: Args) -> End {
         Command::New(args) => mint::new(&context, &args),
         Command::Queue(args) => queue::run(&context, &args),
         Command::Run(args) => run::run(&context, args),
+        Command::Doctor(args) => doctor::run(&context, &args),
         Command::Why(args) => why::run(&context, &args),
         Command::Log(args) => log::run(&context, &args),
         Command::Hold(args) => hold::hold(&context, args.command),

@@ -21,7 +21,7 @@ const MARK: &str = "# signalbox hook. ";
 
 /// A hook of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hook {
+pub(super) enum Hook {
     PrePush,
     PreReceive,
     /// The words after `signalbox hook` differ by whose transactions they are.
@@ -29,11 +29,19 @@ enum Hook {
 }
 
 impl Hook {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::PrePush => "pre-push",
             Self::PreReceive => "pre-receive",
             Self::Transaction(_) => "reference-transaction",
+        }
+    }
+
+    /// The hooks of its name.
+    pub(super) fn variants(self) -> Vec<Self> {
+        match self {
+            Self::Transaction(_) => vec![SERVERS_TRANSACTION, TRANSACTION],
+            other => vec![other],
         }
     }
 
@@ -51,7 +59,7 @@ impl Hook {
     }
 
     /// The hook, which calls the program at that path, or where that is gone, the one that the search path finds.
-    fn script(self, program: &Path) -> Vec<u8> {
+    pub(super) fn script(self, program: &Path) -> Vec<u8> {
         let name = self.name();
         let (when, call) = self.call();
         let mut program_word = b"'".to_vec();
@@ -79,7 +87,9 @@ printf '%s\n' "$refs" | "$0.local" "$@"
     }
 }
 
-const ALL: [Hook; 3] = [Hook::PrePush, Hook::PreReceive, Hook::Transaction("")];
+pub(super) const ALL: [Hook; 3] = [Hook::PrePush, Hook::PreReceive, Hook::Transaction("")];
+const TRANSACTION: Hook = Hook::Transaction(r#"reference-transaction -- "$1""#);
+const SERVERS_TRANSACTION: Hook = Hook::Transaction(r#"reference-transaction --server -- "$1""#);
 
 /// Installs the hook of a person's repository: where the trunk is at a remote, one that stops direct pushes to
 /// it; where it is kept in the repository itself, one that stops it from moving but by landings. `program` is this
@@ -96,7 +106,7 @@ pub fn here(cwd: &Path, state: Option<&Path>, program: &Path) -> Result<End, End
     let folder = site::state_dir(&repo, state)?;
     let trunk = site::local_settings(&repo, &folder)?.trunk;
     let in_place = trunk.remote == ".";
-    let hook = if in_place { Hook::Transaction(r#"reference-transaction -- "$1""#) } else { Hook::PrePush };
+    let hook = if in_place { TRANSACTION } else { Hook::PrePush };
     let dir = hooks_dir(&repo)?;
     free(&dir, &[hook])?;
     if let Some(state) = state {
@@ -165,7 +175,7 @@ pub fn server(
     for trunk in &trunks {
         named_well(&repo, trunk)?;
     }
-    let hooks = [Hook::Transaction(r#"reference-transaction --server -- "$1""#), Hook::PreReceive];
+    let hooks = [SERVERS_TRANSACTION, Hook::PreReceive];
     let dir = hooks_dir(&repo)?;
     free(&dir, &hooks)?;
     let values: Vec<&BStr> = trunks.iter().map(|trunk| trunk.as_bytes().as_bstr()).collect();
@@ -251,16 +261,21 @@ fn named_well(repo: &Repo, trunk: &str) -> Result<(), End> {
     }
 }
 
+/// Whether a folder is the repository's own.
+pub(super) fn inside(repo: &Repo, dir: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    // A folder that is not there yet stands where the one above it stands.
+    let at = real(dir).or_else(|| Some(real(dir.parent()?)?.join(dir.file_name()?)));
+    let homes = [Some(repo.common_dir()), repo.worktree()];
+    let inside =
+        |at: PathBuf| homes.iter().flatten().filter_map(|home| real(home)).any(|h| at.starts_with(h));
+    at.is_some_and(inside)
+}
+
 /// The folder of the repository's hooks. One that other repositories may share is nothing to write to.
 fn hooks_dir(repo: &Repo) -> Result<PathBuf, End> {
     let dir = repo.hooks_dir().map_err(End::internal)?;
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    // A folder that is not there yet stands where the one above it stands.
-    let at = real(&dir).or_else(|| Some(real(dir.parent()?)?.join(dir.file_name()?)));
-    let homes = [Some(repo.common_dir()), repo.worktree()];
-    let inside =
-        |at: &PathBuf| homes.iter().flatten().filter_map(|home| real(home)).any(|h| at.starts_with(h));
-    if at.as_ref().is_some_and(inside) {
+    if inside(repo, &dir) {
         return Ok(dir);
     }
     let own = repo.common_dir().join("hooks").display().to_string();
@@ -277,13 +292,13 @@ fn hooks_dir(repo: &Repo) -> Result<PathBuf, End> {
 
 /// What stands at a hook's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+pub(super) enum Standing {
     Nothing,
     Ours,
     Another,
 }
 
-fn standing(path: &Path) -> io::Result<Standing> {
+pub(super) fn standing(path: &Path) -> io::Result<Standing> {
     match std::fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
         Err(e) => return Err(e),

@@ -21,7 +21,7 @@ use crate::settle;
 use crate::site::Site;
 use crate::split;
 use client::{CallError, Enter, Stay, TicketView, Typed};
-use git::{GitError, Head, Obstacle, ObstacleKind, Oid, Operation, Remote};
+use git::{GitError, Head, Obstacle, ObstacleKind, Oid, Operation, Remote, Repo};
 use kernel::{Code, Id, Millis};
 use landing::Outcome;
 use std::collections::BTreeMap;
@@ -340,16 +340,22 @@ fn pin(site: &Site, show: &dyn Show, options: &Options) -> Result<Oid, End> {
     Ok(head)
 }
 
+/// What is said of a repository whose history is cut off.
+///
+/// # Errors
+/// Git failed.
+pub(crate) fn shallow(repo: &Repo) -> Result<Option<End>, GitError> {
+    Ok(repo.is_shallow()?.then(|| {
+        let line = "this clone is shallow, so merges could be silently wrong; run `git fetch --unshallow`";
+        End::new(exit::SETUP, "shallow", line).next("git fetch --unshallow")
+    }))
+}
+
 /// The part of pinning that needs no look at the trunk.
 pub(crate) fn pin_here(site: &Site, branch: &str) -> Result<Oid, End> {
     let repo = &site.repo;
-    if repo.is_shallow().map_err(End::internal)? {
-        let end = End::new(
-            exit::SETUP,
-            "shallow",
-            "this clone is shallow, so merges could be silently wrong; run `git fetch --unshallow`",
-        );
-        return Err(end.next("git fetch --unshallow"));
+    if let Some(end) = shallow(repo).map_err(End::internal)? {
+        return Err(end);
     }
     if branch == site.trunk.branch {
         return Err(End::new(
