@@ -11,6 +11,7 @@ mod expect;
 mod facts;
 mod implementation;
 mod list;
+mod parse;
 mod read;
 mod run;
 mod suite;

@@ -70,6 +70,19 @@ fn a_repeated_request_gets_the_same_answer_and_another_one_under_its_id_is_refus
 }
 
 #[test]
+fn a_call_that_is_remembered_forgets_what_was_remembered_too_long_ago() {
+    let mut model = Model::new();
+    let mint = |request: u64| json!({ "scope": "a", "request": id(request).as_str() });
+    model.call("mint", mint(1));
+    model.now += 1;
+    model.call("mint", mint(2));
+    model.now += model.limits.request_ms;
+    model.call("mint", mint(3));
+    let requests = &model.slice.projects[&model.project].requests;
+    assert_eq!(requests.keys().collect::<Vec<_>>(), [&id(2), &id(3)], "only the first is older than that");
+}
+
+#[test]
 fn a_mint_that_was_refused_is_not_remembered() {
     let mut model = Model::new();
     model.call("mint", json!({ "scope": "a" }));
