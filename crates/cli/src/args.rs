@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 /// What the first screen only names.
-const MORE: &[&str] = &["new", "hook", "project", "limits", "completions", "man", "demo"];
+const MORE: &[&str] = &["freeze", "new", "hook", "project", "limits", "completions", "man", "demo"];
 
 /// Every command with its help.
 pub(crate) fn command() -> clap::Command {

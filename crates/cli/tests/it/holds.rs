@@ -201,14 +201,14 @@ fn freezes_that_stand_are_listed_where_a_refusal_by_one_says() {
     hold(&repo, "one", "docs/");
     repo.ok(&["freeze", "open", "BUG-1", "--admit", "hotfix", "--opener", "Ann\u{202e}"]);
     let frozen = repo.run(&["land", "change"]);
-    assert_eq!((frozen.exit, &frozen.end()["do"]), (Some(14), &"signalbox freeze list".into()));
+    assert_eq!((frozen.exit, &frozen.end()["do"]), (Some(14), &"signalbox --json freeze list".into()));
     let listed = "frozen by BUG-1 since 2027-01-15 08:00:00 (Ann\u{fffd}); admits hotfix\n";
     assert_eq!(repo.people(&["freeze", "list"]).1, listed);
     assert!(repo.people(&["hold", "list"]).1.starts_with(listed), "and with the holds");
     let done = repo.ok(&["freeze", "list"]);
     assert_eq!((&done.events[0]["event"], &done.events[0]["issues"][0]), (&"freeze".into(), &"BUG-1".into()));
     let closed = repo.run(&["freeze", "close", "BUG-2"]);
-    assert_eq!((closed.exit, &closed.end()["do"]), (Some(24), &"signalbox freeze list".into()));
+    assert_eq!((closed.exit, &closed.end()["do"]), (Some(24), &"signalbox --json freeze list".into()));
 }
 
 #[test]

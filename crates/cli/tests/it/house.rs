@@ -67,7 +67,9 @@ fn house_programs_are_started_where_the_map_says_and_nowhere_else() {
     for file in sources(&top().join("crates")) {
         let path = file.strip_prefix(top()).unwrap().to_str().unwrap().to_owned();
         let text = std::fs::read_to_string(&file).unwrap();
-        let starts = text.contains(needle);
+        // What stands below its tests is a test; clippy sees to it that nothing else does.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let starts = code.contains(needle);
         let may = path.contains("/tests/") || places.iter().any(|place| path.starts_with(place));
         assert!(!starts || may, "{path} starts a program");
     }

@@ -61,13 +61,13 @@ fn the_help_of_every_command_reads_so() {
       init    Set this repository up
       land    Land a branch: wait for the turn, merge, check, push, leave
       why     Tell what keeps a branch from landing, and the way out
+      doctor  Find what is wrong here, or may be soon, each with its remedy
       queue   Show who has the turn and who waits
       log     Show what landed, what did not and why, and how long each part took
       run     Hold the turn while a command runs: a deploy, a migration
       mint    Print a fresh number, or a block of them
       hold    Keep other landings off some files for a while
-      freeze  Let only some branches land while a hotfix stands
-      more    new, hook, project, limits, completions, man, demo
+      more    freeze, new, hook, project, limits, completions, man, demo
 
     Options:
           --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
@@ -93,6 +93,8 @@ fn the_help_of_every_command_reads_so() {
                                        found out)
           --strategy <STRATEGY>        How a branch becomes commits of the trunk [possible values:
                                        merge, squash]
+          --parallel <N>               How many checks may run at once on this machine (default: 2); 1:
+                                       none ahead of its turn
           --line <NAME[=TEMPLATE]>     A number line: NAME, or NAME=TEMPLATE (may be repeated)
           --lease-ms <N>               How long a silent ticket lives in this box, in milliseconds
           --turn-ms <N>                How long a turn may last in this box, in milliseconds
