@@ -13,6 +13,7 @@ use crate::turn::{Over, Turn};
 use crate::{fault, files};
 use git::Oid;
 use kernel::{Id, Millis};
+use rustix::process::Signal;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -98,6 +99,8 @@ pub struct Ended {
     pub log: PathBuf,
     /// What it has left running.
     pub left: Option<Left>,
+    /// Whether it was killed from outside, which says nothing of the tree.
+    pub killed: bool,
 }
 
 impl Ended {
@@ -146,7 +149,7 @@ pub fn in_turn(
             running.shown(show.as_ref());
             return running.watched(site, show.as_ref(), interrupt, Some(turn));
         }
-        Some(Before::Ended(Ended { command, code, took, log, .. })) if code != Some(0) => {
+        Some(Before::Ended(Ended { command, code, took, log, killed: false, .. })) if code != Some(0) => {
             show.show(&Event::Check { command: &command, log: &log.display().to_string() });
             show.show(&Event::Output(&tail(&log)));
             show.show(&Event::Checked { code, took });
@@ -208,6 +211,19 @@ pub struct Running {
     bay: Option<Bay>,
     interrupt: Interrupt,
     aloud: bool,
+    tree: Oid,
+    settings: Settings,
+    killed: bool,
+    /// The command may close its own copy of the guard.
+    _guard: File,
+}
+
+/// The signals that end a check from outside: the system where memory is short, and people.
+const FROM_OUTSIDE: [Signal; 2] = [Signal::KILL, Signal::TERM];
+
+/// Whether a code, or what a shell says of what it had started, is of a signal from outside.
+fn killed_from_outside(code: i32) -> bool {
+    FROM_OUTSIDE.iter().any(|signal| code == 128 + signal.as_raw())
 }
 
 impl std::fmt::Debug for Running {
@@ -243,6 +259,7 @@ impl Running {
             _ => (subject.turn_no.to_string(), ""),
         };
         let Question { command, key } = question;
+        let kept = guard.try_clone()?;
         let mut group = Group::start(Task {
             command: &command,
             dir: &bay.dir,
@@ -251,6 +268,7 @@ impl Running {
                 ("SIGNALBOX_TRUNK", site.trunk.branch.clone()),
                 ("SIGNALBOX_TURN", turn),
                 ("SIGNALBOX_AHEAD", ahead.to_owned()),
+                ("SIGNALBOX_CHECK", subject.ticket.as_str().to_owned()),
             ],
             guard,
             log: create(&log)?,
@@ -274,8 +292,20 @@ impl Running {
         }
         fault::point("check:started");
         let began = site.clock.now();
-        let (bay, interrupt) = (Some(bay), interrupt.clone());
-        let running = Self { key, command, log, began, group, bay, interrupt, aloud: aloud.is_some() };
+        let running = Self {
+            key,
+            command,
+            log,
+            began,
+            group,
+            bay: Some(bay),
+            interrupt: interrupt.clone(),
+            aloud: aloud.is_some(),
+            tree: subject.tree.clone(),
+            settings: subject.settings.clone(),
+            killed: false,
+            _guard: kept,
+        };
         if let Some(show) = aloud {
             running.shown(show.as_ref());
         }
@@ -294,6 +324,7 @@ impl Running {
     pub fn ended(&mut self) -> std::io::Result<Option<Checked>> {
         Ok(self.group.ended()?.map(|status| {
             let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+            self.killed = code.is_some_and(killed_from_outside);
             if status.success() { Checked::Green } else { Checked::Red(code) }
         }))
     }
@@ -310,7 +341,8 @@ impl Running {
         (now - self.began).max(0)
     }
 
-    /// It has ended like this: clears up after it, and remembers what it said. None where it had to be stopped.
+    /// It has ended like this: clears up after it, and remembers what it said, unless it was killed, or what the
+    /// result depends on has changed meanwhile. None where it had to be stopped.
     pub fn over(mut self, site: &Site, checked: Checked) -> Option<Ended> {
         let (verdict, code) = match checked {
             Checked::Green => (Verdict::Green, Some(0)),
@@ -322,9 +354,13 @@ impl Running {
         self.group.clear();
         let left = self.vacate();
         fault::point("check:ended");
-        site.results().put(&self.key, verdict);
+        let killed = self.killed;
+        let asked = Question::of(site, &self.settings, &self.tree);
+        if !killed && asked.is_some_and(|question| question.key == self.key) {
+            site.results().put(&self.key, verdict);
+        }
         let (key, command, log) = (self.key.clone(), self.command.clone(), self.log.clone());
-        Some(Ended { key, command, code, took, log, left })
+        Some(Ended { key, command, code, took, log, left, killed })
     }
 
     /// Waits for its end.

@@ -52,8 +52,17 @@ pub struct Options {
     pub owner: String,
     /// Wait for a hold that is in the way, outside the queue.
     pub wait_holds: bool,
-    /// The ticket in whose turn this command itself runs, as `run` tells what it starts.
-    pub inside: Option<Id>,
+    /// What this command itself was started by.
+    pub inside: Inside,
+}
+
+/// What a command was started by, as its environment tells.
+#[derive(Debug, Clone, Default)]
+pub struct Inside {
+    /// The ticket in whose turn `run` has started it.
+    pub run: Option<Id>,
+    /// The ticket whose check has started it.
+    pub check: Option<Id>,
 }
 
 /// One passage on its way.

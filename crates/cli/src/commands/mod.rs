@@ -17,8 +17,9 @@ mod why;
 
 use crate::args::{Args, Command};
 use crate::same::Same;
-use kernel::{Clock, Id};
+use kernel::Clock;
 use passage::end::short;
+use passage::land::Inside;
 use passage::{End, Site};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,9 +39,10 @@ impl Context {
         Site::open(&self.cwd, self.state.as_deref(), Arc::clone(&self.clock))
     }
 
-    /// The ticket in whose turn this process runs, where `run` has started it.
-    fn inside() -> Option<Id> {
-        std::env::var("SIGNALBOX_TICKET").ok()?.parse().ok()
+    /// What this process was started by.
+    fn inside() -> Inside {
+        let ticket = |name| std::env::var(name).ok().and_then(|ticket| ticket.parse().ok());
+        Inside { run: ticket("SIGNALBOX_TICKET"), check: ticket("SIGNALBOX_CHECK") }
     }
 
     /// Who acts, where nobody says: `SIGNALBOX_LABEL`, else the name that git knows and the folder that the

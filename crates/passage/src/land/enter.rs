@@ -1,7 +1,7 @@
 //! Steps 1 and 2: what must hold before entering, and the wait.
 
 use super::command::{Errand, commit_here};
-use super::{Options, Passage};
+use super::{Inside, Options, Passage};
 use crate::end::{End, exit, naming, quoted, short};
 use crate::event::{Event, Show};
 use crate::fault;
@@ -171,7 +171,12 @@ impl<'a> Passage<'a> {
             let every = lease.map_or(1_000, renew::interval).min(WAIT_MAX_MS);
             let answer = match self.wait_once(&stay, every, deadline) {
                 Waited::Answer(answer) => *answer,
-                Waited::Enough => return Saw::StillWaiting,
+                Waited::Enough => {
+                    drop(lookout);
+                    // Only a word for others: nobody checks for it any more.
+                    let _ = self.site.calls().patience(Duration::ZERO).renew(&stay, Some("waiting"));
+                    return Saw::StillWaiting;
+                }
                 Waited::Interrupted => return Saw::Interrupted,
             };
             match answer {
@@ -303,13 +308,20 @@ enum Waited {
 
 /// Refuses what would wait for its own turn for ever.
 fn not_inside(site: &Site, options: &Options) -> Result<(), End> {
-    let Some(ticket) = &options.inside else { return Ok(()) };
-    let queue = site.calls().list(None).map_err(|e| crate::refused::end(&e, None))?;
-    if !queue.tickets.iter().any(|t| t.turn && t.ticket == ticket.as_str()) {
+    let Inside { run, check } = &options.inside;
+    if run.is_none() && check.is_none() {
         return Ok(());
     }
-    let line =
-        "this is started inside a turn that `run` holds, and would wait for it for ever; do it after it";
+    let queue = site.calls().list(None).map_err(|e| crate::refused::end(&e, None))?;
+    let is = |ticket: &Option<Id>, t: &TicketView| ticket.as_ref().is_some_and(|id| t.ticket == id.as_str());
+    let line = if queue.tickets.iter().any(|t| t.turn && is(run, t)) {
+        "this is started inside a turn that `run` holds, and would wait for it for ever; do it after it"
+    } else if queue.tickets.iter().any(|t| is(check, t)) {
+        // Whoever waits has its own place before it, too.
+        "this is started by a check, and would wait for its landing for ever; take it out of the check"
+    } else {
+        return Ok(());
+    };
     Err(End::new(exit::USAGE, "inside_a_turn", line).next("signalbox queue"))
 }
 
