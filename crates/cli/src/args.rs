@@ -17,7 +17,7 @@ use std::time::Duration;
 )]
 pub(crate) struct Args {
     /// The state's folder (or SIGNALBOX_STATE; default: in .git)
-    #[arg(long, global = true, env = "SIGNALBOX_STATE", hide_env = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Print one JSON object per line, the last one the outcome
     #[arg(long, global = true)]
@@ -39,7 +39,11 @@ pub(crate) fn command() -> clap::Command {
 /// # Errors
 /// They cannot be understood, or help or the version is asked for.
 pub(crate) fn parse() -> Result<Args, clap::Error> {
-    Args::from_arg_matches(&first_screen().try_get_matches()?)
+    let mut args = Args::from_arg_matches(&first_screen().try_get_matches()?)?;
+    // An empty variable is one that is not set.
+    let named = || std::env::var_os("SIGNALBOX_STATE").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    args.state = args.state.or_else(named);
+    Ok(args)
 }
 
 /// The commands, with a help that fits a screen of 24 lines: those of every day have lines of their own.

@@ -44,6 +44,7 @@ mod mended_remotes;
 mod mended_settings;
 mod mended_signals;
 mod mended_time;
+mod mended_words;
 mod project;
 mod promises;
 mod refusals;
