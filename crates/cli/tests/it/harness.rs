@@ -24,6 +24,8 @@ pub struct World {
 pub struct Tree {
     pub path: PathBuf,
     env: BTreeMap<String, String>,
+    /// Another user, and a signalbox that this one can run.
+    user: Option<(u32, PathBuf)>,
 }
 
 #[allow(dead_code, reason = "not every helper is used by every part")]
@@ -77,7 +79,7 @@ impl World {
     }
 
     pub fn tree(&self, path: PathBuf) -> Tree {
-        Tree { path, env: self.env.clone() }
+        Tree { path, env: self.env.clone(), user: None }
     }
 
     /// A repository with one commit (`README`) on `main`, not set up.
@@ -134,15 +136,34 @@ impl Tree {
         tree
     }
 
+    /// The same worktree, where programs are run by another user, who can run that signalbox.
+    pub fn as_user(&self, user: u32, binary: &Path) -> Tree {
+        Tree { user: Some((user, binary.to_owned())), ..self.clone() }
+    }
+
+    /// The signalbox that is run here.
+    pub fn binary(&self) -> PathBuf {
+        let own = || PathBuf::from(env!("CARGO_BIN_EXE_signalbox"));
+        self.user.as_ref().map_or_else(own, |(_, binary)| binary.clone())
+    }
+
     /// The same repository, from a folder of it.
     pub fn below(&self, folder: &str) -> Tree {
-        Tree { path: self.path.join(folder), env: self.env.clone() }
+        Tree { path: self.path.join(folder), ..self.clone() }
     }
 
     /// A program, run here.
     #[expect(clippy::disallowed_methods, reason = "tests start programs")]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(program);
+        let mut command = match &self.user {
+            None => Command::new(program),
+            Some((user, _)) => {
+                let mut command = Command::new("setpriv");
+                let ids = [format!("--reuid={user}"), format!("--regid={user}")];
+                command.args(ids).arg("--clear-groups").arg(program.as_ref());
+                command
+            }
+        };
         self.env_of(&mut command);
         command
     }
@@ -185,7 +206,7 @@ impl Tree {
             format!("{}-{}", self.path.file_name().unwrap().to_str().unwrap(), branch.replace('/', "-"));
         let path = self.path.parent().unwrap().join(name);
         self.git(&["worktree", "add", "-q", "-b", branch, path.to_str().unwrap()]);
-        Tree { path, env: self.env.clone() }
+        Tree { path, ..self.clone() }
     }
 
     /// A new branch from `main` with one commit that adds a file of the branch's own.
@@ -199,7 +220,7 @@ impl Tree {
 
     /// The signalbox of this build.
     pub fn signalbox<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_signalbox"));
+        let mut command = self.command(self.binary());
         command.args(args).stdin(Stdio::null());
         command
     }

@@ -123,13 +123,13 @@ fn a_state_that_another_user_may_not_write_is_refused_as_seen_by_user_65534() {
 }
 
 /// A small file system in memory, which goes when it is dropped.
-struct Small<'a> {
+pub struct Small<'a> {
     tree: &'a Tree,
-    path: PathBuf,
+    pub path: PathBuf,
 }
 
 impl<'a> Small<'a> {
-    fn mount(world: &World, tree: &'a Tree, size: &str) -> Self {
+    pub fn mount(world: &World, tree: &'a Tree, size: &str) -> Self {
         let path = world.path("small");
         fs::create_dir(&path).unwrap();
         let mut mount = tree.command("mount");
@@ -139,7 +139,7 @@ impl<'a> Small<'a> {
     }
 
     /// Writes until nothing more goes in.
-    fn fill(&self) {
+    pub fn fill(&self) {
         let filler = fs::File::create(self.path.join("filler")).unwrap();
         let mut at = 0;
         for size in [64 << 10, 4 << 10, 1] {
@@ -149,7 +149,7 @@ impl<'a> Small<'a> {
         }
     }
 
-    fn make_room(&self) {
+    pub fn make_room(&self) {
         fs::remove_file(self.path.join("filler")).unwrap();
     }
 }

@@ -25,7 +25,7 @@ impl Finding {
     pub(super) fn of(end: End) -> Self {
         match Code::named(end.code) {
             Some(code) => Self { code, end },
-            None => Self { code: Code::NotExamined, end },
+            None => Self { code: Code::NotExamined, end: End { code: Code::NotExamined.as_str(), ..end } },
         }
     }
 

@@ -145,3 +145,43 @@ fn left(facts: &Trunk) -> Finding {
         format!("git push --no-verify {} --delete {}", quoted(&facts.remote), names.join(" "))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(trial: Trial, folder: Option<&str>) -> Finding {
+        let facts = Trunk {
+            remote: "origin".into(),
+            folder: folder.map(str::to_owned),
+            trial: Some(trial),
+            ..Trunk::default()
+        };
+        judge(&facts).remove(0)
+    }
+
+    #[test]
+    fn what_is_to_be_set_at_a_remote_is_a_command_where_its_folder_is_here() {
+        let atomic = || Trial::NotAtomic(String::new());
+        let here = tried(atomic(), Some("/a b"));
+        assert_eq!(here.end.next.as_deref(), Some("git -C '/a b' config receive.advertiseAtomic true"));
+        let there = tried(atomic(), None);
+        assert_eq!((there.end.exit, there.end.next), (exit::REFUSED, None));
+        assert_eq!(there.end.more, ["At the remote: git config receive.advertiseAtomic true"]);
+        assert_eq!(tried(Trial::Hidden, None).code, Code::RefsHidden);
+    }
+
+    #[test]
+    fn refs_that_are_left_are_deleted_where_they_are() {
+        let left = |remote: &str| {
+            let facts = Trunk {
+                remote: remote.into(),
+                left: vec!["refs/x/a".into(), "refs/x/b".into()],
+                ..Trunk::default()
+            };
+            judge(&facts).remove(0).end.next.unwrap()
+        };
+        assert_eq!(left("origin"), "git push --no-verify origin --delete refs/x/a refs/x/b");
+        assert_eq!(left("."), "git update-ref -d refs/x/a && git update-ref -d refs/x/b");
+    }
+}

@@ -1,6 +1,7 @@
 //! The trial: two refs of its own are set together where the trunk is kept, read back and deleted.
 
 use crate::doctor::judge::trunk::Trial;
+use crate::end::short;
 use crate::event::{Event, Show};
 use crate::site::git_failed;
 use crate::{fault, split};
@@ -33,13 +34,12 @@ pub(in crate::doctor) fn make(
             old: used.map(|trial| trial.oid.clone()),
         });
     }
-    let remote = match &trunk.remote {
-        Remote::Here => "this repository",
-        Remote::Named(name) => name,
+    let place = match &trunk.remote {
+        Remote::Here => "here".to_owned(),
+        Remote::Named(name) => format!("at {}", short(name, 20)),
     };
     show.show(&Event::Note(&format!(
-        "trying {remote}: setting {} and {} together, reading them back, deleting them",
-        tries[0].trial.name, tries[1].trial.name
+        "trying it {place}: two refs below {TRIALS} are set, read back, deleted"
     )));
     let (trial, deleted) = carry_out(trunk, &tries, &format!("{fresh}/alone"))?;
     let mut left: Vec<RefName> = old.into_iter().map(|trial| trial.name).collect();
