@@ -42,6 +42,25 @@ fn a_hold_is_open_until_its_end_and_its_owner_may_replace_it() {
 }
 
 #[test]
+fn opening_a_hold_clears_away_so_many_that_ended_the_earliest_end_first() {
+    let mut model = Model::new();
+    model.limits.sweep_max = 2;
+    let now = model.now;
+    for (name, until) in [("late", now + 30), ("early", now + 10), ("next", now + 20), ("open", now + 9_000)]
+    {
+        let body = json!({ "name": name, "paths": ["a"], "owner": "o", "until": until });
+        model.call("hold/open", body).answer();
+    }
+    model.now += 30;
+    open(&mut model, "fresh", "o").answer();
+    let names =
+        |model: &Model| model.slice.projects[&model.project].holds.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&model), ["fresh", "late", "open"]);
+    open(&mut model, "fresh", "o").answer();
+    assert_eq!(names(&model), ["fresh", "open"], "at its end a hold has ended");
+}
+
+#[test]
 fn a_hold_is_closed_by_its_name_and_owner_only() {
     let mut model = Model::new();
     open(&mut model, "release", "a");
