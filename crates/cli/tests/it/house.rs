@@ -4,6 +4,7 @@
 use kernel::{Code, Limits, Mode};
 use landing::members::{CALLS, Grammar};
 use passage::end::exit;
+use passage::settings::Settings;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -72,6 +73,35 @@ fn house_programs_are_started_where_the_map_says_and_nowhere_else() {
         let starts = code.contains(needle);
         let may = path.contains("/tests/") || places.iter().any(|place| path.starts_with(place));
         assert!(!starts || may, "{path} starts a program");
+    }
+}
+
+/// The configuration reference shows each key with a value that is not the default, and it reads as a settings file.
+#[test]
+fn house_the_configuration_reference_names_every_key_and_reads_as_settings() {
+    let text = std::fs::read_to_string(top().join("docs/configuration.md")).unwrap();
+    let block = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    Settings::parse(block.as_bytes()).unwrap();
+    let line = passage::settings::Line { name: "n".into(), template: Some("{number}".into()) };
+    let full = Settings {
+        trunk: passage::settings::TrunkAt { remote: "r".into(), branch: "b".into() },
+        land: passage::settings::Land { strategy: passage::settings::Strategy::Squash },
+        check: passage::settings::Check {
+            command: Some("c".into()),
+            none: true,
+            env: vec!["E".into()],
+            files: vec!["f".into()],
+            parallel: 7,
+            ahead: false,
+        },
+        lines: vec![line],
+    };
+    let written = full.render().unwrap();
+    let keys = written.lines().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key);
+    let keys: Vec<&str> = keys.filter(|key| !key.starts_with('#')).collect();
+    assert!(keys.len() >= 11, "{written}");
+    for key in keys {
+        assert!(block.contains(&format!("{key} = ")), "docs/configuration.md does not name {key}");
     }
 }
 

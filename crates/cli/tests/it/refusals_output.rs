@@ -194,10 +194,10 @@ fn the_help_of_every_command_reads_so() {
 
     Options:
       -n, --count <N>    How many entries (at most 20 are kept at hand) [default: 20]
-          --stats        Instead: how often each outcome was, how long each part took, how good the
-                         estimates were
           --state <DIR>  The state's folder (or SIGNALBOX_STATE; default: in .git)
           --json         Print one JSON object per line, the last one the outcome
+          --stats        Instead: how often each outcome was, how long each part took, how good the
+                         estimates were
       -h, --help         Print help
 
     Example:
