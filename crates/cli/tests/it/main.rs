@@ -24,6 +24,7 @@ mod crash_fence;
 mod crash_here;
 mod crash_turn;
 mod demo;
+mod docs;
 mod doctor;
 mod doctor_left;
 mod doctor_state;
