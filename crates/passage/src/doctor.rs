@@ -25,7 +25,7 @@ use look::trunk::Keeper;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Options, Standing, StateFile};
+use store::{Options, StateFile};
 
 /// What is examined, and how.
 pub struct Patient<'a> {
@@ -87,13 +87,15 @@ impl Examination<'_> {
         } else {
             self.found.extend(judge::state::judge(&state));
         }
-        let standing = file.as_ref().and_then(|file| self.standing(&dir, file));
+        if let Some(file) = &file {
+            self.clocks(&dir, file);
+        }
         let site = match (file, &settings) {
             (Some(file), Some(settings)) => self.site(&dir, file, settings),
             _ => None,
         };
         let keeper = match &site {
-            Some(site) => Keeper::Box(site, standing.as_ref().map(|standing| standing.turn_no)),
+            Some(site) => Keeper::Box(site),
             None if fresh => Keeper::Fresh,
             None => Keeper::Unknown,
         };
@@ -112,10 +114,13 @@ impl Examination<'_> {
         if let Some(settings) = &settings {
             self.place(settings, trunk, counting.as_ref(), &dir);
         }
+        let kept = look::leftovers::kept(&dir);
         let queue = site.as_ref().and_then(|site| self.queue(site));
-        let leftovers = look::leftovers::look(&self.repo, &dir, queue.as_ref());
+        let leftovers = look::leftovers::look(&self.repo, &dir, kept, queue.as_ref());
         self.take(leftovers.map(|facts| judge::leftovers::judge(&facts)));
         self.take(survey(&self.repo).map(|facts| judge::hooks::judge(&facts)));
+        // Read after the trunk, whose files have no numbers that are issued later.
+        let standing = site.as_ref().and_then(look::state::standing);
         if let (Some(trunk), Some(settings), Some(standing)) = (trunk, &counting, &standing) {
             let lines = look::numbers(&self.repo, trunk, settings, standing);
             self.take(lines.map(|lines| judge::numbers::judge(&lines, trunk.short())));
@@ -131,7 +136,7 @@ impl Examination<'_> {
             self.found.extend(judge::state::judge(&state));
         }
         if let Some(file) = file {
-            self.standing(dir, &file);
+            self.clocks(dir, &file);
             match box_at(&self.repo) {
                 Ok(Some(stands)) if stands != file.box_id().as_str() => {
                     self.found.push(Finding::of(site::other_box()));
@@ -165,17 +170,13 @@ impl Examination<'_> {
         }
     }
 
-    fn standing(&mut self, dir: &Path, file: &StateFile) -> Option<Standing> {
+    fn clocks(&mut self, dir: &Path, file: &StateFile) {
         match file.standing() {
             Ok(standing) => {
                 let clocks = look::state::clocks(dir, &standing, self.patient.clock.as_ref());
                 self.found.extend(judge::state::judge_clocks(&clocks));
-                Some(standing)
             }
-            Err(error) => {
-                self.found.push(Finding::of(site::unusable_state(dir, &error)));
-                None
-            }
+            Err(error) => self.found.push(Finding::of(site::unusable_state(dir, &error))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `doctor` on what killed processes leave, hooks, numbers and the queue.
 
-use crate::doctor::{here, sick, typed, with_remote};
-use crate::harness::{World, eventually};
+use crate::doctor::{examined, here, sick, typed, with_remote};
+use crate::harness::{World, eventually, executable};
 use crate::promises::assert_killed;
 use insta::assert_snapshot;
 use rustix::process::Signal;
@@ -280,4 +280,21 @@ fn a_freeze_of_more_than_a_day_is_told() {
     next: signalbox freeze close BUG-12
     ");
     ill.heals();
+}
+
+#[test]
+fn hooks_of_another_kind_and_hooks_elsewhere_are_told_and_no_fault() {
+    let world = World::new();
+    let (_, clone) = with_remote(&world, &[]);
+    let hook = clone.path.join(".git/hooks/pre-push");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    executable(&hook);
+    let finds = |code: &str| examined(&clone).events.iter().any(|event| event["code"] == code);
+    assert!(finds("hook_beside"));
+    assert_eq!(clone.ok(&["doctor"]).end()["warnings"], 0, "its own push does not run it");
+    clone.branch("feature");
+    assert_eq!(clone.ok(&["land", "feature"]).code(), "landed", "nor does a landing");
+    clone.git(&["config", "core.hooksPath", world.path("hooks").to_str().unwrap()]);
+    assert!(finds("hooks_elsewhere") && !finds("hook_beside"));
 }

@@ -555,3 +555,17 @@ fn clocks_that_do_not_agree_are_told() {
     let now = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     ill.healed_by(|| world.advance(i64::try_from(now).unwrap() - world.now()));
 }
+
+#[test]
+fn a_partial_clone_is_told_and_no_fault() {
+    let world = World::new();
+    let remote = world.bare("trunk.git");
+    remote.git(&["config", "uploadpack.allowFilter", "true"]);
+    let path = world.path("partial");
+    let url = format!("file://{}", remote.path.display());
+    remote.git(&["clone", "-q", "--filter=blob:none", &url, path.to_str().unwrap()]);
+    let clone = world.tree(path);
+    clone.ok(&["init", "--no-check"]);
+    let done = clone.ok(&["doctor"]);
+    assert!(done.events.iter().any(|event| event["code"] == "partial_clone"), "{}", done.all());
+}

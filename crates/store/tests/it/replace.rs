@@ -6,7 +6,7 @@ use kernel::{Code, Id};
 use landing::Call;
 use serde_json::{Value, json};
 use std::sync::Barrier;
-use store::{Answer, Calls, Options, StateFile};
+use store::{Answer, Calls, Options, Standing, StateFile};
 
 /// A call of any project.
 fn ask(open: &Open, project: &Id, name: &str, mut body: Value) -> Answer {
@@ -200,4 +200,21 @@ fn a_file_whose_replacement_nobody_finished_goes_on_with_the_last_id() {
     let sql = "UPDATE projects SET retired_to = ?1, retired_at = 1 WHERE project = ?2";
     assert_eq!(conn.execute(sql, [elsewhere.as_str(), third.as_str()]).unwrap(), 1);
     assert_eq!(reopened(&open), third);
+}
+
+#[test]
+fn what_a_project_has_come_to_is_read_and_nothing_moves_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = ManualClock::new();
+    let open = Open::new(dir.path(), clock.clone());
+    assert_eq!(open.file.standing().unwrap(), Standing::default());
+    let project = open.file.project().clone();
+    json(&ask(&open, &project, "mint", json!({ "scope": "adr", "count": 7 })));
+    json(&ask(&open, &project, "mint", json!({ "scope": "a", "floor": 4 })));
+    enter(&open, &project, "first");
+    clock.advance(1_000);
+    let lines = vec![("a".to_owned(), 5), ("adr".to_owned(), 7)];
+    let standing = Standing { time: START, turn_no: 1, lines };
+    assert_eq!(open.file.standing().unwrap(), standing);
+    assert_eq!(open.file.standing().unwrap(), standing, "a look is no call");
 }

@@ -7,7 +7,15 @@ use crate::{files, kept, pool, settle};
 use git::{GitError, Repo};
 use kernel::Id;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A place that was kept: its ticket, its branch and the note that says so.
+pub(in crate::doctor) type Kept = (Id, String, PathBuf);
+
+/// The places that were kept. They are listed before the queue: a place has its note once it stands there.
+pub(in crate::doctor) fn kept(state: &Path) -> Vec<Kept> {
+    kept::all(state)
+}
 
 /// Looks for it. `queue`: the tickets that stand, if the box has told.
 ///
@@ -16,14 +24,18 @@ use std::path::Path;
 pub(in crate::doctor) fn look(
     repo: &Repo,
     state: &Path,
+    kept: Vec<Kept>,
     queue: Option<&BTreeSet<String>>,
 ) -> Result<Leftovers, GitError> {
     let live_dir = state.join("live");
     let owner = |ticket: &Id| live::owner(&live_dir, ticket);
-    let (intents, broken) = Journal::of(state).all();
-    let lives = |ticket: &str| ticket.parse().is_ok_and(|ticket| owner(&ticket) == Owner::Lives);
-    let cut_off: Vec<String> =
-        intents.iter().filter(|intent| !lives(&intent.ticket)).map(|intent| intent.branch.clone()).collect();
+    let journal = Journal::of(state);
+    let (intents, broken) = journal.all();
+    // Whoever ends well closes the intent before the lock goes.
+    let is_cut_off = |ticket: &Id| owner(ticket) != Owner::Lives && journal.of_ticket(ticket).is_some();
+    let cut_off =
+        intents.iter().filter(|intent| intent.ticket.parse().is_ok_and(|ticket| is_cut_off(&ticket)));
+    let cut_off: Vec<String> = cut_off.map(|intent| intent.branch.clone()).collect();
     // One whose place stands is told with the queue, and one with a push with that.
     let told = |ticket: &Id| {
         intents.iter().any(|intent| intent.ticket == ticket.as_str())
@@ -36,7 +48,7 @@ pub(in crate::doctor) fn look(
         temporaries.extend(files::left(&state.join(dir), of));
     }
     let ended = |ticket: &Id| queue.is_some_and(|queue| !queue.contains(ticket.as_str()));
-    let kept_places = kept::all(state).into_iter().filter(|(ticket, ..)| ended(ticket));
+    let kept_places = kept.into_iter().filter(|(ticket, _, note)| ended(ticket) && note.exists());
     let gone = repo.worktrees()?.into_iter().filter(|w| w.git_dir.is_none() && !w.locked && !w.main);
     Ok(Leftovers {
         cut_off,

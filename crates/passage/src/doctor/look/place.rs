@@ -32,7 +32,13 @@ pub(in crate::doctor) fn look(
         (Some(stands), Some(settings)) => in_the_way(trunk, stands, settings)?,
         _ => None,
     };
-    Ok(Some(Place { obstacles, in_the_way, locks: locked::all(trunk), somebody_lands: false }))
+    let locks = locked::all(trunk);
+    // What was seen may be the landing of somebody who came meanwhile.
+    let somebody_lands = live::any_lives(&state.join("live"));
+    Ok(Some(match somebody_lands {
+        true => Place { somebody_lands, ..Place::default() },
+        false => Place { obstacles, in_the_way, locks, somebody_lands },
+    }))
 }
 
 /// The file that the branch that is checked out here would run into.

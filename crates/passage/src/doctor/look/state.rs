@@ -1,7 +1,7 @@
 //! Looks at the state's folder and file, and at clocks.
 
 use crate::doctor::judge::state::{Clocks, State};
-use crate::site::{full, unusable_state};
+use crate::site::{Site, full, unusable_state};
 use kernel::{Clock, Millis};
 use rustix::fs::{Mode, OFlags, fstat, open, statvfs};
 use std::os::unix::fs::MetadataExt;
@@ -49,6 +49,12 @@ fn aside(dir: &Path) -> PathBuf {
         dir.join(if n == 0 { "state.db.damaged".to_owned() } else { format!("state.db.damaged-{n}") })
     };
     (0..1_000).map(name).find(|path| !there(path)).unwrap_or_else(|| name(1_000))
+}
+
+/// What the project has come to by now.
+pub(in crate::doctor) fn standing(site: &Site) -> Option<Standing> {
+    let file = StateFile::open(&site.state, &Options::default(), site.clock.as_ref()).ok()?;
+    file.standing().ok()
 }
 
 /// Looks at the clocks.

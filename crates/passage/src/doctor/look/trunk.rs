@@ -15,8 +15,8 @@ use std::path::Path;
 /// What is known of who keeps the trunk from here.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::doctor) enum Keeper<'a> {
-    /// This box, which knows of this many turns.
-    Box(&'a Site, Option<i64>),
+    /// This box.
+    Box(&'a Site),
     /// None yet: a trunk that somebody keeps is another's.
     Fresh,
     /// Its state cannot be used.
@@ -64,13 +64,17 @@ pub(in crate::doctor) fn look(trunk: &Trunk, keeper: Keeper<'_>) -> Result<(Fact
     if matches!(keeper, Keeper::Fresh) && seen.box_id.is_some() {
         facts.refused.push(other_box());
     }
-    if let Keeper::Box(site, turn_no) = keeper {
+    if let Keeper::Box(site) = keeper {
         facts.refused.extend(site.kept_elsewhere(&seen).unwrap_or_else(Some));
         let ours = facts.refused.is_empty();
         facts
             .refused
             .extend((seen.trunk.is_none() && site.had_a_trunk(&seen)).then(|| enter::trunk_gone(site)));
-        if let (Some(epoch), Some(known), true) = (&seen.epoch, turn_no, ours) {
+        // What the state knows is read after the trunk: a turn that has just begun is in it.
+        let standing = super::state::standing(site);
+        if let (Some(epoch), Some(known), true) =
+            (&seen.epoch, standing.map(|standing| standing.turn_no), ours)
+        {
             let stands = Epoch::parse(&site.repo.message_of(epoch)?.to_string());
             let stands = stands.filter(|epoch| epoch.box_id == site.box_id && epoch.turn_no > known);
             facts.behind = stands.map(|epoch| (epoch.turn_no, known));
