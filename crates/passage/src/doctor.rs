@@ -1,6 +1,6 @@
 //! `doctor`: what is wrong here, or may be soon, each with its remedy. It mends nothing.
 //!
-//! [`look`] gathers facts, and works as far as it can where nothing else does; [`judge`] makes findings of them and
+//! `look` gathers facts, and works as far as it can where nothing else does; `judge` makes findings of them and
 //! looks at nothing. The rules are those of the commands that would meet it.
 
 mod code;
