@@ -46,7 +46,9 @@ impl CallError {
         matches!(self, Self::Unreached(Unreached::Unknown(_))) || self.is(Code::OutcomeUnknown)
     }
 
-    fn worth_repeating(&self) -> bool {
+    /// Whether the same call may succeed in a moment.
+    #[must_use]
+    pub fn worth_repeating(&self) -> bool {
         self.is_unknown() || self.is(Code::Busy)
     }
 }

@@ -75,6 +75,8 @@ pub struct Passage<'a> {
     ticket: Id,
     live: Live,
     stay: Option<Stay>,
+    /// Until when its place stands, if nothing more is heard of it.
+    lease_until: Millis,
     /// The box could not be told that it left.
     stands: bool,
     turn: Option<Turn>,

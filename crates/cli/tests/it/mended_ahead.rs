@@ -195,3 +195,26 @@ fn a_check_that_closes_its_standard_input_still_counts() {
     assert_eq!(second.end().exit, Some(0));
     assert!(slot.try_lock().is_ok());
 }
+
+#[test]
+fn a_box_that_is_busy_for_a_while_costs_nobody_its_place() {
+    let world = World::new();
+    let gate = world.gate("gate");
+    let repo = with_check(&world, &gate.command(), "");
+    // Who waits asks every four seconds.
+    repo.ok(&["init", "--lease-ms", "20000"]);
+    let mut first = repo.start(&["land", "a"]);
+    first.event("check");
+    let mut second = repo.start(&["land", "b"]);
+    second.event("ahead");
+    let conn = rusqlite::Connection::open(repo.state().join("state.db")).unwrap();
+    conn.execute_batch("BEGIN IMMEDIATE").unwrap();
+    second.until("a note", |e| e["text"].as_str().is_some_and(|text| text.contains("asked again")));
+    conn.execute_batch("ROLLBACK").unwrap();
+    gate.open();
+    assert_eq!(first.end().exit, Some(0));
+    let done = second.end();
+    assert_eq!(done.exit, Some(0), "{}", done.all());
+    let entered = done.events.iter().filter(|e| e["event"] == "entered").count();
+    assert_eq!(entered, 1, "it kept its place: {}", done.all());
+}

@@ -92,6 +92,7 @@ impl<'a> Passage<'a> {
             check_code: None,
             files: Vec::new(),
             end: None,
+            lease_until: Millis::MIN,
             said: String::new(),
             hold: None,
             found: Found::default(),
@@ -128,6 +129,7 @@ impl<'a> Passage<'a> {
             }
         };
         self.stay = Some(Stay { ticket: self.ticket.clone(), entry: view.entry });
+        self.lease_until = view.lease_until;
         if let Some(text) = project_time::ahead(self.site.clock.now(), view.touched_at) {
             self.show.show(&Event::Warning(&text));
         }
@@ -184,8 +186,15 @@ impl<'a> Passage<'a> {
                     self.found = lookout.end();
                     return self.begin_turn(&view);
                 }
-                Ok(view) => lease = Some(view.lease_until - view.touched_at),
+                Ok(view) => {
+                    lease = Some(view.lease_until - view.touched_at);
+                    self.lease_until = view.lease_until;
+                }
                 Err(error) if error.is(Code::TicketGone) => return Saw::Gone,
+                // The place stands as long as its lease.
+                Err(error) if error.worth_repeating() && self.site.clock.now() < self.lease_until => {
+                    self.show.show(&Event::Note("the box does not answer in time; it is asked again"));
+                }
                 Err(error) => {
                     self.end = Some(crate::refused::end(&error, None));
                     return Saw::Unreachable;
@@ -244,7 +253,8 @@ impl<'a> Passage<'a> {
         let (signals, project, stay) =
             (Arc::clone(&self.site.signals), self.site.project.clone(), stay.clone());
         std::thread::spawn(move || {
-            let answer = Typed::new(signals.as_ref(), &project).wait(&stay, Some(timeout));
+            let calls = Typed::new(signals.as_ref(), &project).patience(Duration::ZERO);
+            let answer = calls.wait(&stay, Some(timeout));
             // The passage may have stopped listening.
             let _ = sender.send(answer);
         });
