@@ -92,6 +92,10 @@ fn a_landing_that_has_the_old_id_is_told_that_it_is_retired_and_lands_when_it_is
     repo.ok(&["project", "replace"]);
     let new = id(&repo);
     let stale = [one, two, watch].map(Running::end);
+    assert!(repo.leftovers().is_empty(), "{:?}", repo.leftovers());
+    for (done, branch) in stale.iter().zip(["one", "two"]) {
+        assert_eq!(done.end()["do"], format!("signalbox --json land {branch}"));
+    }
     for done in &stale {
         let end = refused(done, 3, "project_retired");
         assert!(end["detail"].as_str().unwrap().contains("run the command again"), "{end}");

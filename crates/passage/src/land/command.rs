@@ -210,7 +210,7 @@ impl Passage<'_> {
     /// How a `run` ended.
     pub(super) fn saying_of(&mut self, errand: &Errand, why: Why) -> End {
         let shown = errand.shown();
-        let again = format!("signalbox run -- {}", errand.typed());
+        let again = || format!("signalbox run -- {}", errand.typed());
         let given = self.end.take();
         let line = |text: &str| naming(text, [&shown]);
         let end = match why {
@@ -226,7 +226,7 @@ impl Passage<'_> {
                 "still_waiting",
                 line("the turn did not come in time; {} was not run"),
             )
-            .next(again),
+            .next(again()),
             Why::TurnLost => match errand.ran {
                 Some(ran) => {
                     let text = format!(
@@ -237,7 +237,7 @@ impl Passage<'_> {
                 }
                 None => {
                     let text = "the turn was lost before {} was started; nothing was run, try again";
-                    End::new(exit::TURN, "turn_lost", line(text)).next(again)
+                    End::new(exit::TURN, "turn_lost", line(text)).next(again())
                 }
             },
             Why::TooLong => {
@@ -253,7 +253,7 @@ impl Passage<'_> {
             Why::Interrupted => {
                 let signal = self.interrupt.signal().unwrap_or(2);
                 let code = u8::try_from(128 + signal).unwrap_or(130);
-                End::new(code, "interrupted", line("stopped; {} was not run")).next(again)
+                End::new(code, "interrupted", line("stopped; {} was not run")).next(again())
             }
             Why::RemoteRefused => locked::end(&locked::all(&self.site.trunk)).unwrap_or_else(|| {
                 let text = "the remote refuses the fence, so {} was not run; the next lines are its words";
@@ -268,6 +268,7 @@ impl Passage<'_> {
             }
             _ => given.unwrap_or_else(|| End::internal(format!("{} was not run", short(&shown, 60)))),
         };
+        let end = if end.code == "project_retired" { end.next(again()) } else { end };
         refusal(end.fact("command", shown))
     }
 

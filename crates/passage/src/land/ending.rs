@@ -46,7 +46,8 @@ impl Passage<'_> {
                 }
                 left => left,
             };
-            self.stands = left.is_err_and(|error| !error.is(Code::TicketGone));
+            let over = [Code::TicketGone, Code::ProjectRetired];
+            self.stands = left.is_err_and(|error| !over.iter().any(|code| error.is(*code)));
         }
         fault::point("leave:left");
     }
@@ -238,6 +239,9 @@ impl Passage<'_> {
             | Why::Ran
             | Why::Broken => given.clone().unwrap_or_else(|| self.nameless(why, &branch)),
         };
+        // Who opens the state again finds the id in use.
+        let retired = end.code == "project_retired";
+        let end = if retired { end.next(land_command(name, "")) } else { end };
         let end = match (why, given) {
             (Why::Unknown, Some(given)) => end.more(given.line).more(given.more.join("\n")),
             _ => end,
