@@ -13,6 +13,8 @@ pub(crate) struct Same {
     json: bool,
     /// Options of `land`, ready to be typed.
     land: Vec<String>,
+    /// The label of `run`, ready to be typed.
+    run: String,
     /// Whether the landing was only tried.
     dry_run: bool,
 }
@@ -23,9 +25,9 @@ impl Same {
         let state =
             args.state.as_ref().map(|state| format!("--state {} ", quoted(&state.display().to_string())));
         let mut same = Self { state: state.unwrap_or_default(), json: args.json, ..Self::default() };
+        // A label of the environment is there the next time, too.
+        let from_environment = std::env::var("SIGNALBOX_LABEL").ok();
         if let Command::Land(land) = &args.command {
-            // A label of the environment is there the next time, too.
-            let from_environment = std::env::var("SIGNALBOX_LABEL").ok();
             let label = land.label.as_ref().filter(|label| Some(*label) != from_environment.as_ref());
             let named = [("--label", label), ("--owner", land.owner.as_ref())];
             for (option, value) in named.into_iter().filter_map(|(o, value)| Some((o, value?))) {
@@ -35,6 +37,10 @@ impl Same {
             same.land
                 .extend(wishes.into_iter().filter(|(_, wish)| *wish).map(|(option, _)| option.to_owned()));
             same.dry_run = land.dry_run;
+        }
+        if let Command::Run(run) = &args.command {
+            let label = run.label.as_ref().filter(|label| Some(*label) != from_environment.as_ref());
+            same.run = label.map_or_else(String::new, |label| format!("--label {} ", quoted(label)));
         }
         same
     }
@@ -62,6 +68,9 @@ impl Same {
         let Some(rest) = command.strip_prefix("signalbox ") else { return command.to_owned() };
         let json = if json { "--json " } else { "" };
         let begin = format!("signalbox {}{json}", self.state);
+        if let Some(words) = rest.strip_prefix("run -- ") {
+            return format!("{begin}run {}-- {words}", self.run);
+        }
         let land = rest.strip_prefix("land").filter(|options| {
             (options.is_empty() || options.starts_with(' ')) && !options.contains("--settle")
         });
@@ -105,6 +114,10 @@ mod tests {
         assert_eq!(
             said("signalbox --state /s doctor", 3, "mkdir a && signalbox init && n=$(signalbox mint x)"),
             "mkdir a && signalbox --state /s init && n=$(signalbox --state /s mint x)"
+        );
+        assert_eq!(
+            said("signalbox run --label a_b -- make x", 125, "signalbox run -- make x"),
+            "signalbox run --label 'a b' -- make x"
         );
         assert_eq!(said("signalbox --json mint adr", 3, "signalbox init"), "signalbox --json init");
     }
