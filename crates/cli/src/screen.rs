@@ -76,7 +76,7 @@ fn told(event: &Event<'_>) -> Option<(&'static str, String)> {
         Event::Warning(text) => ("warning", (*text).to_owned()),
         Event::Waiting { position, holder, branch, step, wait } => {
             let doing = if step.is_empty() { String::new() } else { format!(" ({step})") };
-            let long = wait.map_or_else(String::new, |w| format!("; about {}", range(&w)));
+            let long = wait.map_or_else(String::new, |w| format!("; {}", range(&w)));
             ("waiting", format!("{}; {holder} has the turn with {branch}{doing}{long}", ahead(*position)))
         }
         Event::Ahead { with, .. } => (
@@ -115,9 +115,12 @@ fn told(event: &Event<'_>) -> Option<(&'static str, String)> {
     })
 }
 
-/// A span with its range: `3:10 (1:40 to 5:00)`.
+/// A span with its range: `about 3:10 (1:40 to 5:00)`; where next to nothing is left of it, its end alone.
 fn range(r: &Range) -> String {
-    format!("{} ({} to {})", span(r.likely), span(r.low), span(r.high))
+    match r.likely {
+        ..1_000 => format!("at most {} or so", span(r.high)),
+        likely => format!("about {} ({} to {})", span(likely), span(r.low), span(r.high)),
+    }
 }
 
 fn ahead(position: u64) -> String {

@@ -9,6 +9,7 @@ use crate::process::{Group, Task};
 use crate::results::{self, Verdict};
 use crate::settings::Settings;
 use crate::site::Site;
+use crate::slots;
 use crate::turn::{Over, Turn};
 use crate::{fault, files};
 use git::Oid;
@@ -126,7 +127,7 @@ impl Before {
 }
 
 /// Runs the check of `subject` in its turn, unless its tree was green before. What was found out `before` about the
-/// same tree counts; a check of another tree that still runs is stopped.
+/// same tree counts.
 ///
 /// # Errors
 /// There is no worktree to run it in, or it cannot be started.
@@ -143,9 +144,9 @@ pub fn in_turn(
         show.show(&Event::AlreadyGreen);
         return Ok(Checked::Green);
     }
-    // Dropped, a check of another tree is stopped.
-    match before.filter(|before| before.key() == question.key) {
+    match before {
         Some(Before::Running(running)) => {
+            show.show(&Event::Note("its check, which began ahead, goes on"));
             running.shown(show.as_ref());
             return running.watched(site, show.as_ref(), interrupt, Some(turn));
         }
@@ -162,7 +163,8 @@ pub fn in_turn(
     running.watched(site, show.as_ref(), interrupt, Some(turn))
 }
 
-/// Runs the check of the trunk alone, once: what it said is remembered. Nothing but an interruption stops it.
+/// Runs the check of the trunk alone, once: what it said is remembered. It waits for a slot, but where there is none at
+/// all (`check.parallel` 1). Nothing but an interruption stops it.
 ///
 /// # Errors
 /// As [`in_turn`].
@@ -184,10 +186,24 @@ pub fn of_trunk(
         Some(Verdict::Red) => return Ok(Checked::Red(None)),
         None => {}
     }
-    let running =
-        Running::start(site, Some(show), interrupt, subject, question, Kind::Trunk, live.for_child()?)?;
+    let parallel = subject.settings.check.parallel;
+    let guard = loop {
+        match slots::take(&site.state, parallel) {
+            Ok(Some(slot)) => break slot,
+            // Nobody waits for it: it lets those go first for whom somebody does.
+            Ok(None) if parallel > 1 && interrupt.signal().is_none() => std::thread::sleep(FOR_A_SLOT),
+            _ => break live.for_child()?,
+        }
+    };
+    if interrupt.signal().is_some() {
+        return Ok(Checked::Interrupted);
+    }
+    let running = Running::start(site, Some(show), interrupt, subject, question, Kind::Trunk, guard)?;
     running.watched(site, show.as_ref(), interrupt, None)
 }
+
+/// How often the check of the trunk alone looks for a slot.
+const FOR_A_SLOT: Duration = Duration::from_millis(100);
 
 /// What a check is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,10 +17,16 @@ pub struct Range {
 /// How few turns are too few to tell anything from.
 const TURNS_MIN: usize = 3;
 
-/// How long a turn is: a tenth of them was shorter than `low`, a tenth longer than `high`.
+/// How long the turn of a landing is: a tenth of them was shorter than `low`, a tenth longer than `high`.
 #[must_use]
 pub fn turn(ended: &[EndedView]) -> Option<Range> {
-    spread(ended.iter().filter_map(|stay| Some(stay.ended_at - stay.turn_at?)).collect())
+    spread(
+        ended
+            .iter()
+            .filter(|stay| stay.outcome == "landed")
+            .filter_map(|stay| Some(stay.ended_at - stay.turn_at?))
+            .collect(),
+    )
 }
 
 /// The middle of some spans, and the range in which eight of ten of them are.

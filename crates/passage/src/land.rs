@@ -471,7 +471,7 @@ impl Passage<'_> {
         let Some(question) = Question::of(self.site, &landing.settings, &landing.tree) else {
             return Saw::Green;
         };
-        let before = self.found.before.take();
+        let before = self.found.about(&question.key);
         self.ahead =
             before.as_ref().filter(|before| before.key() == question.key).map(|before| match before {
                 Before::Running(_) => "running",

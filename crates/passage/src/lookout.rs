@@ -25,6 +25,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Behind how many others it is not worth while yet to merge them all; more where more checks may run at once.
@@ -82,14 +83,32 @@ pub(crate) struct Found {
     /// How long the wait was expected to be when it began.
     pub(crate) estimate: Option<Range>,
     of: Option<Arc<Mutex<Shared>>>,
+    /// Stops a check that nobody needs any more.
+    stopping: Option<JoinHandle<()>>,
 }
 
 impl Found {
+    /// What it found about the tree of that key. A check of another tree is stopped beside what goes on: that may take
+    /// a while, and the turn has come.
+    pub(crate) fn about(&mut self, key: &str) -> Option<Before> {
+        let before = self.before.take()?;
+        if before.key() == key {
+            return Some(before);
+        }
+        // Where there is no thread to be had, it is dropped, and so stopped, here.
+        self.stopping = std::thread::Builder::new().name("stop".into()).spawn(move || drop(before)).ok();
+        None
+    }
+
     /// Before the process ends: no check is left alone that was being started or stopped.
     pub(crate) fn settle(&mut self) {
         self.before = None;
         if let Some(shared) = self.of.take() {
             quiet(&shared);
+        }
+        if let Some(stopping) = self.stopping.take() {
+            // A thread that panicked has ended too.
+            let _ = stopping.join();
         }
     }
 }
@@ -124,7 +143,8 @@ impl Lookout {
         let mut shared = lock(&self.shared);
         shared.stop = true;
         self.halt.store(HALTED, Ordering::Relaxed);
-        Found { before: shared.before.take(), estimate: shared.estimate, of: Some(Arc::clone(&self.shared)) }
+        let of = Some(Arc::clone(&self.shared));
+        Found { before: shared.before.take(), estimate: shared.estimate, of, stopping: None }
     }
 }
 

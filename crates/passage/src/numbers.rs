@@ -65,19 +65,22 @@ impl Numbered<'_> {
     /// What to type so that a file of the branch gets a fresh number.
     fn mend(self, end: End, branch: &str, file: &[u8]) -> End {
         let mint = format!("signalbox mint {}", quoted(self.name));
-        let end = end.next(mint.clone());
         let to = file.to_str().ok().and_then(|file| Some((file, self.template.around(file)?)));
         let Some((file, [before, after])) = to else {
             return end.more("Mint a number, rename the file on the branch, commit, and land again.");
         };
         let part = |part: &str| if part.is_empty() { String::new() } else { quoted(part) };
         let to = format!("{}\"$n\"{}", part(before), part(after));
-        end.more("On the branch:")
-            .more(format!("  git switch {}", quoted(branch)))
-            .more(format!("  n=$(printf %0{}d \"$({mint})\")", self.template.width()))
-            .more(format!("  git mv -- {} {to}", quoted(file)))
-            .more(format!("  git commit -m {}", quoted(&format!("A fresh number for {}", short(file, 60)))))
-            .more(format!("  {}", land_command(branch, "")))
+        let steps = [
+            format!("git switch {}", quoted(branch)),
+            format!("n=$(printf %0{}d \"$({mint})\")", self.template.width()),
+            format!("git mv -- {} {to}", quoted(file)),
+            format!("git commit -m {}", quoted(&format!("A fresh number for {}", short(file, 60)))),
+            land_command(branch, ""),
+        ];
+        // One command: whoever does only what is to be done next must not mint a number and stop there.
+        let end = end.more("On the branch:").next(steps.join(" && "));
+        steps.into_iter().fold(end, |end, step| end.more(format!("  {step}")))
     }
 }
 

@@ -76,7 +76,11 @@ fn row(t: &TicketView, now: Millis) -> String {
         Some(at) => ("turn".to_owned(), now - at),
         None => (format!("{}.", t.position), now - t.entered_at),
     };
-    let step = if t.step.is_empty() { "waiting".to_owned() } else { printable(&t.step) };
+    let step = match (t.step.as_str(), t.turn) {
+        ("waiting", true) => "its turn begins".to_owned(),
+        ("", _) => "waiting".to_owned(),
+        (step, _) => printable(step),
+    };
     format!("{place:<5}{:<32} {:<26} {step}, {}", short(&t.branch, 32), short(&t.label, 26), span(since))
 }
 

@@ -25,7 +25,12 @@ fn the_second_branch_with_a_number_is_refused_and_both_files_are_named_with_wher
     repo.ok(&["land", "one"]);
     let end = refuses(&repo, &["land", "two"], 12, "duplicate_number");
     assert_eq!((end["line"].as_str(), end["number"].as_i64()), (Some("adr"), Some(7)));
-    assert_eq!(end["do"], "signalbox --json mint adr");
+    let next = end["do"].as_str().unwrap();
+    assert!(
+        next.starts_with("git switch two && n=$(printf %04d \"$(signalbox mint adr)\") && git mv "),
+        "{next}"
+    );
+    assert!(next.ends_with(" && signalbox --json land two"), "{next}");
     let lines = more(&end);
     assert!(lines.contains("docs/adr/0007-two.md: from two"), "{lines}");
     assert!(lines.contains("docs/adr/0007-one.md: in the trunk since"), "{lines}");

@@ -381,11 +381,11 @@ fn setting_up_landing_and_the_log_read_so() {
     check    cat README; ! test -e bad
     hello
              failed with code 1 after 0.0 s
-    note     next the trunk alone, to see whose fault it is
+    note     now the trunk alone is checked, to see whose fault it is
     check    this very tree has passed before
     signalbox: the check of worse fails (code 1), main alone passes; mend the branch
       Its output: [world]/r/.git/signalbox/logs/[id].log
-      next: less [world]/r/.git/signalbox/logs/[id].log
+      next: cat [world]/r/.git/signalbox/logs/[id].log
     ");
     assert_snapshot!(seen(&world, &repo, &["log"]), @r"
     exit 0
@@ -442,7 +442,7 @@ fn a_conflict_and_a_duplicate_number_read_so() {
         git mv -- adr/0001-theirs.md adr/"$n"-theirs.md
         git commit -m 'A fresh number for adr/0001-theirs.md'
         signalbox land twin
-      next: signalbox mint adr
+      next: git switch twin && n=$(printf %04d "$(signalbox mint adr)") && git mv -- adr/0001-theirs.md adr/"$n"-theirs.md && git commit -m 'A fresh number for adr/0001-theirs.md' && signalbox land twin
     "#);
     assert_snapshot!(seen(&world, &clone, &["new", "adr", "A third way"]), @r"
     exit 0

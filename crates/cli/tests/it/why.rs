@@ -135,7 +135,7 @@ fn why_tells_how_a_landing_ended_and_what_mends_it() {
     -- standard output
     the check of red failed with code 1 (08:00); mend the branch, then land it again
       Its output: [world]/r/.git/signalbox/logs/[id].log
-      next: less [world]/r/.git/signalbox/logs/[id].log
+      next: cat [world]/r/.git/signalbox/logs/[id].log
     -- standard error
     ");
     repo.git(&["rm", "-q", "bad"]);

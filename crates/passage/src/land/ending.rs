@@ -310,7 +310,7 @@ impl Passage<'_> {
             .fact("fault", fault.unwrap_or("unknown"))
             .fact("checkCode", self.check_code.map_or(Value::Null, Value::from))
             .fact("log", log.clone())
-            .next(format!("less {}", quoted(&log)))
+            .next(format!("cat {}", quoted(&log)))
     }
 
     fn fault(&self) -> Option<&'static str> {
@@ -318,7 +318,7 @@ impl Passage<'_> {
         let trunk = landing.old.as_ref()?;
         let tree = self.site.repo.tree_of(trunk).ok()?;
         self.show.show(&Event::Step("checking the trunk alone"));
-        self.show.show(&Event::Note("next the trunk alone, to see whose fault it is"));
+        self.show.show(&Event::Note("now the trunk alone is checked, to see whose fault it is"));
         let subject = check::Subject {
             commit: trunk,
             tree: &tree,

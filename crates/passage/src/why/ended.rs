@@ -63,7 +63,7 @@ impl Facts<'_> {
                     format!("the check of {{}} failed {code} ({at}); mend the branch, then land it again");
                 let end = End::new(exit::RED, "check_red", naming(&text, [name]));
                 match log {
-                    Some(log) => end.more(format!("Its output: {log}")).next(format!("less {}", quoted(log))),
+                    Some(log) => end.more(format!("Its output: {log}")).next(format!("cat {}", quoted(log))),
                     None => end.next(self.land()),
                 }
             }

@@ -320,7 +320,7 @@ fn why_in_every_situation_says_the_cause_and_the_way_out() {
     # red
     10 check_red: the check of work failed with code 2 (@-60); mend the branch, then land it again => signalbox land work
     # red, with its log
-    10 check_red: the check of work failed with code 2 (@-60); mend the branch, then land it again => less /state/logs/1.log
+    10 check_red: the check of work failed with code 2 (@-60); mend the branch, then land it again => cat /state/logs/1.log
     # red, and mended since
     20 not_entered: work is not in the queue: nobody landed it yet; land it => signalbox land work
     # a conflict

@@ -68,7 +68,7 @@ impl<'a> Stats<'a> {
         lines.push(format!("{:<10}{} had their check begun ahead of their turn", "ahead", self.ahead));
         let (told, within) = self.estimates;
         lines.push(match told {
-            0 => format!("{:<10}none was told: it takes three turns to tell from", "estimates"),
+            0 => format!("{:<10}none yet: they are told once three branches have landed", "estimates"),
             _ => format!("{:<10}{within} of {told} waits ended within the range that was told", "estimates"),
         });
         lines
