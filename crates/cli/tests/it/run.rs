@@ -195,7 +195,8 @@ fn run_in_a_terminal_leaves_ctrl_c_to_the_command_and_lets_it_read() {
     // What is waited for stands in no line that is only echoed.
     let text = "trap 'echo in''terrupted' INT\necho rea''dy\nread a\necho \"a\"=$a\nread b < /dev/tty\necho \"b\"=$b\nexit 7\n";
     std::fs::write(&script, text).unwrap();
-    let line = format!("'{}' run -- bash '{}'", env!("CARGO_BIN_EXE_signalbox"), script.display());
+    // No shell stays between, which would have a word of its own on the interruption.
+    let line = format!("exec '{}' run -- bash '{}'", env!("CARGO_BIN_EXE_signalbox"), script.display());
     let mut command = repo.command("script");
     command.args(["-qec", &line, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
