@@ -252,6 +252,29 @@ fn who_follows_the_queue_hears_of_entries_steps_lapses_and_leaves() {
 }
 
 #[test]
+fn every_counter_of_a_project_only_grows() {
+    let mut model = Model::new();
+    let mut before = landing::State::default();
+    for number in 1..=3 {
+        for (call, body) in [
+            ("queue/enter", entry(1)),
+            ("queue/renew", with(stay(1, number), "step", format!("step {number}"))),
+            ("hold/open", json!({ "name": "n", "paths": ["a"], "owner": "o", "until": model.now + 9 })),
+            ("hold/close", json!({ "name": "n", "owner": "o" })),
+            ("queue/leave", with(stay(1, number), "outcome", "landed")),
+        ] {
+            model.now += 1;
+            model.call(call, body).answer();
+            let now = model.slice.projects[&model.project].state;
+            assert!(now.mark > before.mark, "{call}: whoever follows sees a mark that it never saw");
+            assert!(now.time > before.time && now.entry >= before.entry && now.turn_no >= before.turn_no);
+            before = now;
+        }
+    }
+    assert_eq!((before.entry, before.turn_no), (3, 3));
+}
+
+#[test]
 fn a_projects_time_never_runs_backwards_so_a_slow_clock_revives_nobody() {
     let mut model = Model::new();
     model.enter(1);
