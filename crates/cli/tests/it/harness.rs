@@ -301,9 +301,10 @@ pub struct Gate {
 
 #[allow(dead_code, reason = "not every helper is used by every part")]
 impl Gate {
-    /// A shell command that waits until the gate is open.
+    /// A shell command that waits until the gate is open, or its world is gone.
     pub fn command(&self) -> String {
-        format!("until [ -e '{}' ]; do sleep 0.02; done", self.path.display())
+        let world = self.path.parent().unwrap().display();
+        format!("until [ -e '{}' ] || [ ! -d '{world}' ]; do sleep 0.02; done", self.path.display())
     }
 
     pub fn open(&self) {
@@ -450,6 +451,16 @@ impl Running {
             _ => String::new(),
         };
         Done { exit: status.code(), status, events: std::mem::take(&mut self.seen), stderr }
+    }
+}
+
+impl Drop for Running {
+    /// What a test does not end itself does not outlive it.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = rustix::process::kill_process_group(self.pid(), rustix::process::Signal::KILL);
+            let _ = self.child.wait();
+        }
     }
 }
 
