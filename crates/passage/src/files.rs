@@ -24,6 +24,11 @@ pub(crate) fn cache_dir() -> Option<PathBuf> {
     cache.filter(|cache| cache.is_absolute()).map(|cache| cache.join("signalbox"))
 }
 
+/// Opens a file whose lock is what counts; makes it, empty, where there is none. It may be a child's standard input.
+pub(crate) fn for_lock(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
 /// Puts a file with that content in one step: it is there whole, and survives a power cut, once this
 /// returns.
 ///

@@ -6,9 +6,9 @@
 
 use crate::{fault, files};
 use kernel::Id;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -42,15 +42,12 @@ impl Live {
     pub fn take(dir: &Path, ticket: &Id) -> io::Result<Self> {
         files::private_dir(dir)?;
         let path = path(dir, ticket);
-        let open = |path: &Path| {
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
-        };
         let taken = || io::Error::from(io::ErrorKind::WouldBlock);
         if held(&path) {
             return Err(taken());
         }
         let temporary = dir.join(format!(".{}.{}", ticket.as_str(), std::process::id()));
-        let file = open(&temporary)?;
+        let file = files::for_lock(&temporary)?;
         file.try_lock().map_err(|_| taken())?;
         fault::point("live:locked");
         // A link, unlike a rename, replaces nothing: of two who come at once one has the ticket. A file whose

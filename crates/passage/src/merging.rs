@@ -156,21 +156,23 @@ pub fn foresee(
     who: &Passenger<'_>,
 ) -> Result<(Vec<BString>, Option<End>), GitError> {
     let repo = &site.repo;
-    let tree = match trunk.map(|old| (old, repo.merge(old, who.head))) {
-        None => repo.tree_of(who.head)?,
-        Some((_, Ok(Merge::Clean { tree }))) => tree,
-        Some((old, Ok(Merge::Conflict { paths, messages }))) => {
-            let (end, _) = conflict(site, old, who, &paths, &messages)?;
-            // Until it merges, what the branch itself has changed is the best that can be told.
-            let changed = match repo.merge_base(old, who.head)? {
-                Some(base) => repo.changed_paths(&base, who.head)?,
-                None => Vec::new(),
-            };
-            return Ok((changed.into_iter().map(|change| change.path).collect(), Some(end)));
-        }
-        Some((_, Err(GitError::Unrelated))) => return Ok((Vec::new(), Some(unrelated(who)))),
-        Some((_, Err(error))) => return Err(error),
-    };
+    let squash = settings.land.strategy == Strategy::Squash;
+    let tree =
+        match trunk.map(|old| Ok::<_, GitError>((old, fit(repo, old, who.head, squash)?))).transpose()? {
+            None => repo.tree_of(who.head)?,
+            Some((_, Fit::Tree(tree))) => tree,
+            Some((old, Fit::Nothing)) => repo.tree_of(old)?,
+            Some((old, Fit::Conflict { paths, messages })) => {
+                let (end, _) = conflict(site, old, who, &paths, &messages)?;
+                // Until it merges, what the branch itself has changed is the best that can be told.
+                let changed = match repo.merge_base(old, who.head)? {
+                    Some(base) => repo.changed_paths(&base, who.head)?,
+                    None => Vec::new(),
+                };
+                return Ok((changed.into_iter().map(|change| change.path).collect(), Some(end)));
+            }
+            Some((_, Fit::Unrelated)) => return Ok((Vec::new(), Some(unrelated(who)))),
+        };
     let landing = Landing { old: trunk.cloned(), commit: who.head.clone(), tree, settings };
     let trouble = crate::numbers::refusal(site, &landing, who)?;
     Ok((changed(site, &landing)?, trouble))

@@ -10,9 +10,8 @@ use crate::{fault, files, live, procs};
 use git::{GitError, Oid, Repo};
 use kernel::Id;
 use sha2::{Digest, Sha256};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -152,13 +151,7 @@ pub fn take(repo: &Repo, live_dir: &Path, commit: &Oid) -> Result<Bay, NoBay> {
     files::private_dir(&dir)?;
     let mut left = Vec::new();
     for n in 0..BAYS_MAX {
-        let lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(dir.join(format!("{n}.lock")))?;
+        let lock = files::for_lock(&dir.join(format!("{n}.lock")))?;
         if lock.try_lock().is_err() {
             continue;
         }

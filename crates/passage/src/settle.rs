@@ -16,8 +16,7 @@ use kernel::Id;
 use landing::Outcome;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -104,13 +103,7 @@ const SETTLERS_WAIT: Duration = Duration::from_secs(2);
 /// One settles at a time, and who waited finds nothing left to do. That only saves work: each step holds
 /// against another who settles the same, so one that was stopped is not waited for.
 fn settlers_turn(state: &Path) -> Option<File> {
-    let open = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(state.join("settle.lock"));
-    let file = open.ok()?;
+    let file = files::for_lock(&state.join("settle.lock")).ok()?;
     let until = Instant::now() + SETTLERS_WAIT;
     while file.try_lock().is_err() {
         if Instant::now() >= until {

@@ -5,9 +5,8 @@
 //! that one which outlives its passage still counts.
 
 use crate::files;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Takes a free slot, for a check to inherit as its standard input; none where all are taken. Without a usable cache
@@ -25,13 +24,7 @@ pub(crate) fn take(state: &Path, parallel: u32) -> io::Result<Option<File>> {
 fn take_in(dir: &Path, parallel: u32) -> io::Result<Option<File>> {
     files::private_dir(dir)?;
     for n in 1..parallel {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(dir.join(format!("{n}.lock")))?;
+        let file = files::for_lock(&dir.join(format!("{n}.lock")))?;
         if file.try_lock().is_ok() {
             return Ok(Some(file));
         }
