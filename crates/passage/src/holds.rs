@@ -1,7 +1,7 @@
 //! Step 5: which holds and which freeze keep a landing out. The box records them; which paths a landing
 //! changes only its client knows.
 
-use crate::end::{End, exit, land_command, naming, short};
+use crate::end::{End, exit, land_command, naming, quoted, short};
 use bstr::{BString, ByteSlice};
 use client::{FreezeView, HoldView};
 use kernel::Millis;
@@ -57,6 +57,25 @@ pub fn held_end(branch: &str, hold: &HoldView, path: &BString, left: &str) -> En
         .fact("path", name.as_ref())
         .fact("until", hold.until)
         .next(land_command(branch, " --wait-holds"))
+}
+
+/// The same to who has waited for its end for as long as it wanted to.
+#[must_use]
+pub fn still_held(end: End, branch: &str) -> End {
+    let path = end.facts.get("path").and_then(|path| path.as_str()).unwrap_or_default();
+    let hold = end.facts.get("hold").and_then(|hold| hold.as_str()).unwrap_or_default();
+    let text = "{} is still under the hold {}, and the wait is over; land again to wait on";
+    let line = End::new(end.exit, end.code, naming(text, [path, hold])).line;
+    End { line, ..end }.next(land_command(branch, " --wait-holds"))
+}
+
+/// What is said to who would close a hold of somebody else.
+#[must_use]
+pub fn not_yours(name: &str, holds: &[HoldView]) -> Option<End> {
+    let hold = holds.iter().find(|hold| hold.name == name)?;
+    let line = naming("the hold {} is of {}; close it as its owner: --owner", [name, &hold.owner]);
+    let command = format!("signalbox hold close {} --owner {}", quoted(name), quoted(&hold.owner));
+    Some(End::new(exit::RULE, "hold_gone", line).more("Ask them first.").next(command))
 }
 
 /// What is said of a freeze.

@@ -23,7 +23,7 @@ use crate::site::{Site, git_failed};
 use crate::split;
 use crate::times::span;
 use client::{Stay, TicketView};
-use git::{GitError, Oid, PushEnd, Seen, TrunkError};
+use git::{GitError, Oid, PushEnd, Seen};
 use kernel::{Code, Id, Millis};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -317,7 +317,7 @@ impl Passage<'_> {
                             std::thread::sleep(A_MOMENT);
                             return Ok(Saw::Refused);
                         }
-                        self.end = Some(self.site.unreadable(TrunkError::Unreachable { text: text.clone() }));
+                        self.end = Some(self.site.unanswered(text.clone()));
                         return Ok(Saw::Unreachable);
                     }
                     Ok(_) => return self.epoch_again(),

@@ -44,4 +44,5 @@ pub fn replace(site: &Site, to: Option<Id>) -> Result<End, End> {
 fn replaced() -> End {
     End::new(exit::DONE, "replaced", "the project has a new id; numbers, holds and the freeze came over")
         .more("The places in the queue ended. Commands that still run are told so; run them again.")
+        .more("The log begins anew.")
 }

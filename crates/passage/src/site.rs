@@ -268,8 +268,21 @@ impl Site {
                 let refused = End::new(exit::REFUSED, "box_refused", line).more(text);
                 Err(if split::is_split(self) { split::end(self) } else { refused })
             }
-            PushEnd::NoAnswer { text } => Err(self.unreachable(&text)),
+            PushEnd::NoAnswer { text } => match self.trunk.peek() {
+                Ok(now) if now.box_id.as_ref() != stands => Ok(()),
+                Ok(_) => Err(self.unanswered(text)),
+                Err(error) => Err(self.unreadable(error)),
+            },
         }
+    }
+
+    /// A push of one ref ended without a report, and moved nothing, though the remote can be read: the line broke, or
+    /// the remote takes no pushes of this kind, or none from here.
+    pub(crate) fn unanswered(&self, text: String) -> End {
+        let line = "the remote {} can be read but answers no push; nothing moved: signalbox doctor says why";
+        End::new(exit::AGAIN, "push_unanswered", naming(line, [&self.settings.trunk.remote]))
+            .more(text)
+            .next("signalbox doctor")
     }
 
     /// The id of the box that a commit names.

@@ -121,6 +121,9 @@ pub fn chain(facts: &Facts<'_>) -> Vec<End> {
             causes.push(facts.landed(commit.unwrap_or_default(), view.turn_no, Some(view.ended_at)));
         }
         Place::Ended { view, log, moved_on, .. } => {
+            // What is being mended is finished first: what the end told to do was done.
+            let mending = |end: &&End| ["unfinished", "dirty"].contains(&end.code);
+            causes.extend(facts.before.as_ref().filter(mending).cloned());
             causes.push(if *moved_on { facts.tried(view) } else { facts.not_landed(view, log.as_deref()) });
             facts.outside(&mut causes);
         }

@@ -7,7 +7,7 @@ use crate::times::{point, span};
 use client::{FreezeView, HoldView};
 use passage::Site;
 use passage::end::{End, exit, naming, printable, short};
-use passage::{project_time, refused};
+use passage::{holds, project_time, refused};
 use serde_json::json;
 
 pub(super) fn hold(context: &Context, command: HoldCommand) -> Result<End, End> {
@@ -38,9 +38,12 @@ pub(super) fn hold(context: &Context, command: HoldCommand) -> Result<End, End> 
         }
         HoldCommand::Close { name, owner } => {
             let owner = owner.unwrap_or_else(|| context.label(&site));
-            site.calls()
-                .close_hold((&name, &owner), None)
-                .map_err(|e| refused::end(&e, None).next("signalbox hold list"))?;
+            site.calls().close_hold((&name, &owner), None).map_err(|e| {
+                let end = refused::end(&e, None).next("signalbox hold list");
+                let open = || site.calls().holds().map_or_else(|_| Vec::new(), |view| view.holds);
+                let others = (end.code == "hold_gone").then(|| holds::not_yours(&name, &open())).flatten();
+                others.unwrap_or(end)
+            })?;
             Ok(End::new(exit::DONE, "closed", naming("the hold {} is closed", [&name])))
         }
         HoldCommand::List => list(context, &site),

@@ -98,6 +98,20 @@ fn holds_that_are_waited_for_let_others_pass_and_the_landing_goes_on_when_they_e
 }
 
 #[test]
+fn holds_that_are_waited_for_too_long_say_that_the_wait_is_over() {
+    let world = World::new();
+    let repo = ready(&world, "true");
+    branch_with(&repo, "change", "echo 2 > api/a");
+    hold(&repo, "release", "api/");
+    let end = refuses(&repo, &["land", "change", "--wait-holds", "--wait", "0s"], 14, "held");
+    assert_eq!(
+        end["detail"],
+        "api/a is still under the hold release, and the wait is over; land again to wait on"
+    );
+    assert_eq!(end["do"], "signalbox --json land change --wait-holds");
+}
+
+#[test]
 fn holds_of_another_owner_are_not_taken_or_closed() {
     let world = World::new();
     let repo = ready(&world, "true");
@@ -106,6 +120,9 @@ fn holds_of_another_owner_are_not_taken_or_closed() {
     assert_eq!((taken.exit, taken.code()), (Some(24), "hold_taken"), "{}", taken.all());
     let gone = repo.run(&["hold", "close", "release", "--owner", "me"]);
     assert_eq!((gone.exit, gone.code()), (Some(24), "hold_gone"), "{}", gone.all());
+    assert_eq!(gone.end()["do"], "signalbox --json hold close release --owner ops");
+    let none = repo.run(&["hold", "close", "no-such", "--owner", "me"]);
+    assert_eq!(none.end()["do"], "signalbox --json hold list", "{}", none.all());
     let bad = repo.run(&["hold", "open", "x", "../outside", "--owner", "me"]);
     assert_eq!((bad.exit, bad.code()), (Some(2), "invalid_request"), "{}", bad.all());
 }

@@ -105,6 +105,19 @@ fn house_the_configuration_reference_names_every_key_and_reads_as_settings() {
     }
 }
 
+/// The guide says what each event of `land --json` tells.
+#[test]
+fn house_the_guide_names_every_event_that_programs_see() {
+    let screen = std::fs::read_to_string(top().join("crates/cli/src/screen.rs")).unwrap();
+    let guide = std::fs::read_to_string(top().join("docs/guide.md")).unwrap();
+    let events: Vec<&str> =
+        screen.split("\"event\": \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(events.len() >= 14, "{events:?}");
+    for event in events {
+        assert!(guide.contains(&format!("`{event}`")), "docs/guide.md does not name {event}");
+    }
+}
+
 fn sources(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {

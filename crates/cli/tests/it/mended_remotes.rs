@@ -120,3 +120,29 @@ fn a_partial_clone_fetches_what_it_left_out_as_its_user_would() {
         assert_eq!(clone.leftovers(), [""; 0]);
     }
 }
+
+#[test]
+fn a_remote_that_answers_no_push_is_told_from_one_that_is_away_and_doctor_says_why() {
+    let world = World::new();
+    let remote = world.bare("remote.git");
+    let clone = world.clone_of(&remote, "clone");
+    clone.branch("feature");
+    remote.git(&["config", "receive.advertiseAtomic", "false"]);
+    let before = remote.git(&["for-each-ref"]);
+    let end = refuses(&clone, &["init", "--no-check"], 20, "push_unanswered");
+    assert_eq!(end["do"], "signalbox --json doctor");
+    assert_eq!(remote.git(&["for-each-ref"]), before);
+    let found = clone.run(&["doctor"]);
+    let remedy = found.end()["do"].as_str().unwrap().to_owned();
+    assert!(remedy.ends_with("config receive.advertiseAtomic true"), "{}", found.all());
+    assert!(clone.command("sh").args(["-c", &remedy]).status().unwrap().success());
+    clone.ok(&["init", "--no-check"]);
+    assert_eq!(clone.ok(&["land", "feature"]).code(), "landed");
+    // The same where it comes to that only after the box was claimed.
+    clone.branch("second");
+    remote.git(&["config", "receive.advertiseAtomic", "false"]);
+    refuses(&clone, &["land", "second"], 20, "push_unanswered");
+    assert_eq!(clone.leftovers(), [""; 0]);
+    std::fs::rename(&remote.path, world.path("away")).unwrap();
+    refuses(&clone, &["land", "second"], 20, "unreachable");
+}

@@ -161,6 +161,12 @@ fn why_tells_how_a_landing_ended_and_what_mends_it() {
       next: git merge main
     -- standard error
     ");
+    // Once what it told is begun, finishing that is what comes first.
+    assert!(!repo.git_ok(&["merge", "main"]));
+    let end = repo.ok(&["why"]).end().clone();
+    assert_eq!((&end["code"], &end["do"]), (&"unfinished".into(), &"git status".into()), "{end}");
+    assert_eq!(end["causes"][1]["code"], "conflict", "{end}");
+    repo.git(&["merge", "--abort"]);
     assert_snapshot!(seen(&world, &repo, &["why", "ours"]), @r"
     exit 0
     -- standard output

@@ -242,6 +242,7 @@ impl<'a> Passage<'a> {
                 return Saw::Interrupted;
             }
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.end = self.end.take().map(|end| holds::still_held(end, &self.options.branch));
                 return Saw::Held;
             }
             std::thread::sleep(REAP_EVERY);
@@ -384,7 +385,8 @@ pub(crate) fn pin_here(site: &Site, branch: &str) -> Result<Oid, End> {
             exit::USAGE,
             "trunk_itself",
             naming("{} is the trunk itself; land a branch: git switch -c NAME", [branch]),
-        ));
+        )
+        .next("git switch -c my-change"));
     }
     if !landing::branch::is_branch(branch) {
         let line = "the branch's name cannot be sent (too long, or no UTF-8); rename it: git branch -m NAME";
