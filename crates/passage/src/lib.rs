@@ -49,6 +49,7 @@ pub mod split;
 pub mod template;
 pub mod times;
 pub mod turn;
+pub mod user_file;
 pub mod why;
 
 pub use end::End;

@@ -14,7 +14,7 @@ pub(super) fn hold(context: &Context, command: HoldCommand) -> Result<End, End> 
     let site = context.site()?;
     match command {
         HoldCommand::Open { name, paths, duration, owner } => {
-            let owner = owner.unwrap_or_else(|| context.label(&site));
+            let owner = owner.map_or_else(|| Context::owner(&site), Ok)?;
             let ms = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
             let until = context.clock.now().saturating_add(ms);
             let opened = site
@@ -37,7 +37,7 @@ pub(super) fn hold(context: &Context, command: HoldCommand) -> Result<End, End> 
             Ok(end)
         }
         HoldCommand::Close { name, owner } => {
-            let owner = owner.unwrap_or_else(|| context.label(&site));
+            let owner = owner.map_or_else(|| Context::owner(&site), Ok)?;
             site.calls().close_hold((&name, &owner), None).map_err(|e| {
                 let end = refused::end(&e, None).next("signalbox hold list");
                 let open = || site.calls().holds().map_or_else(|_| Vec::new(), |view| view.holds);
@@ -114,7 +114,7 @@ pub(super) fn freeze(context: &Context, command: FreezeCommand) -> Result<End, E
     let site = context.site()?;
     match command {
         FreezeCommand::Open { issue, admit, opener } => {
-            let opener = opener.unwrap_or_else(|| context.label(&site));
+            let opener = opener.map_or_else(|| Context::label(&site), Ok)?;
             let freeze = site
                 .calls()
                 .open_freeze((&issue, &opener), &admit, None)

@@ -6,7 +6,7 @@ use crate::{screen, signals};
 use passage::end::{End, exit};
 use passage::land::{self, Options};
 use passage::settle::{self, Fate};
-use passage::{Interrupt, Show, Site, locked};
+use passage::{Interrupt, Show, Site, locked, user_file};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +22,12 @@ pub(super) fn run(context: &Context, args: Land) -> Result<End, End> {
     };
     let interrupt: Interrupt = signals::watch();
     let site = site.heeding(&interrupt);
-    let label = args.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(|| context.label(&site));
+    let label = args.label.filter(|label| !label.trim().is_empty());
+    let label = label.map_or_else(|| Context::label(&site), Ok)?;
+    let named = args.owner.map_or_else(|| Ok(user_file::read()?.owner), |owner| Ok::<_, End>(Some(owner)))?;
+    let owner = named.unwrap_or_else(|| label.clone());
     let options = Options {
-        owner: args.owner.unwrap_or_else(|| label.clone()),
+        owner,
         label,
         wait_holds: args.wait_holds,
         branch,

@@ -20,7 +20,7 @@ use crate::same::Same;
 use kernel::Clock;
 use passage::end::short;
 use passage::land::Inside;
-use passage::{End, Site};
+use passage::{End, Site, user_file};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -45,16 +45,22 @@ impl Context {
         Inside { run: ticket("SIGNALBOX_TICKET"), check: ticket("SIGNALBOX_CHECK") }
     }
 
-    /// Who acts, where nobody says: `SIGNALBOX_LABEL`, else the name that git knows and the folder that the
-    /// worktree is in.
-    fn label(&self, site: &Site) -> String {
-        if let Some(label) = std::env::var("SIGNALBOX_LABEL").ok().filter(|label| !label.trim().is_empty()) {
-            return short(&label, 200);
+    /// Who acts, where nobody says: `SIGNALBOX_LABEL`, else what the user's file says, else the name that git knows
+    /// and the folder that the worktree is in.
+    fn label(site: &Site) -> Result<String, End> {
+        let said = std::env::var("SIGNALBOX_LABEL").ok().filter(|label| !label.trim().is_empty());
+        if let Some(label) = said.map_or_else(|| Ok(user_file::read()?.label), |label| Ok(Some(label)))? {
+            return Ok(short(&label, 200));
         }
         let user = site.repo.identity(None).map_or_else(|_| "somebody".to_owned(), |us| us.author.name);
         let top = site.repo.worktree().unwrap_or(site.repo.common_dir());
         let folder = top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        short(&format!("{user} in {folder}"), 200)
+        Ok(short(&format!("{user} in {folder}"), 200))
+    }
+
+    /// Whom it acts for, where nobody says: whom the user's file names, else who acts.
+    fn owner(site: &Site) -> Result<String, End> {
+        user_file::read()?.owner.map_or_else(|| Self::label(site), |owner| Ok(short(&owner, 200)))
     }
 }
 

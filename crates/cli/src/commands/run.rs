@@ -10,7 +10,8 @@ use passage::land::command::{self, Errand, refusal};
 pub(super) fn run(context: &Context, args: Run) -> Result<End, End> {
     let site = context.site().map_err(refusal)?;
     let show = screen::fitting(context.json);
-    let label = args.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(|| context.label(&site));
+    let label = args.label.filter(|label| !label.trim().is_empty());
+    let label = label.map_or_else(|| Context::label(&site), Ok)?;
     let options = Options {
         branch: command::branch_here(&site).map_err(refusal)?,
         owner: label.clone(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(super) fn run(context: &Context, args: &Why) -> Result<End, End> {
     let answers = match context.site() {
         Ok(site) => {
-            let label = context.label(&site);
+            let label = Context::label(&site)?;
             let now = context.clock.now();
             why::ask(&site, args.name.as_deref(), &label, &|at| time_of_day(at, now))?
         }

@@ -59,5 +59,6 @@ mod refusals_state;
 mod run;
 mod state_folder;
 mod stress;
+mod user_file;
 mod why;
 mod words;
